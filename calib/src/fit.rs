@@ -1,17 +1,17 @@
 //! Linear least squares with errors.
 //!
-//! Source: ours. The solution goes through the eigenvectors of the normal matrix of scaled columns, so that directions
-//! which the data cannot tell apart are found and left at zero instead of being guessed.
+//! Source: ours. The solution goes through the eigenvectors of the normal matrix of scaled columns, so that
+//! directions that the data do not determine are found and set to zero.
 
 use nalgebra::{DMatrix, DVector};
 
-/// Eigenvalues of the normal matrix below this share of the largest count as zero.
+/// Eigenvalues of the normal matrix below this fraction of the largest count as zero.
 const RANK_SHARE: f64 = 1e-9;
 
-/// Why nothing could be fitted.
+/// Reason why no fit is possible.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// There are fewer observations than coefficients.
+    /// Too few observations.
     #[error("{found} observations; expected at least {expected}")]
     Few {
         /// Observations found.
@@ -19,7 +19,7 @@ pub enum FitError {
         /// Observations needed.
         expected: usize,
     },
-    /// The columns and the observations are not of one length.
+    /// A column and the observations differ in length.
     #[error("column {column} has {found} values; expected {expected}, one an observation")]
     Length {
         /// Index of the column.
@@ -43,34 +43,34 @@ pub enum FitError {
 
 /// A fitted linear model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
+pub struct LinearFit {
     /// Coefficients, in the units of the observations over those of their columns.
     pub coefficients: Vec<f64>,
-    /// Their standard errors, in the same units; infinite where [`Fit::unidentifiable`] reaches.
+    /// Their standard errors, in the same units; infinite where [`LinearFit::unidentifiable`] reaches.
     pub errors: Vec<f64>,
     /// Unit directions in the space of the scaled coefficients that leave the model unchanged.
     ///
     /// Entry i of a direction belongs to coefficient i times the root mean square of column i.
-    /// Empty if the data tell all coefficients apart.
+    /// Empty if the data determine all coefficients.
     pub unidentifiable: Vec<Vec<f64>>,
     /// Root mean square of the residual, over the degrees of freedom.
     pub residual: f64,
-    /// Share of the variance that the model explains; 1 for constant observations that it meets.
+    /// Fraction of the variance that the model explains; 1 for constant observations without residual.
     pub r_squared: f64,
     /// Number of observations.
     pub observations: usize,
 }
 
-/// Fit `observed = sum of coefficient_i * column_i` by least squares.
+/// Fits `observed = sum of coefficient_i * column_i` by least squares.
 ///
-/// Where the data leave a direction free, the shortest scaled solution is taken.
+/// If the data leave a direction undetermined, the shortest scaled solution is taken.
 ///
 /// # Errors
 /// [`FitError`] if there are too few observations, lengths differ or a value is not finite.
-pub fn least_squares(columns: &[&[f64]], observed: &[f64]) -> Result<Fit, FitError> {
+pub fn least_squares(columns: &[&[f64]], observed: &[f64]) -> Result<LinearFit, FitError> {
     check(columns, observed)?;
     let (rows, count) = (observed.len(), columns.len());
-    // Columns are brought to one size first: rank must not depend on units.
+    // Columns are scaled to one size first: rank must not depend on units.
     let scales: Vec<f64> = columns
         .iter()
         .map(|column| root_mean_square(column))
@@ -118,7 +118,7 @@ pub fn least_squares(columns: &[&[f64]], observed: &[f64]) -> Result<Fit, FitErr
         let known = (variance * spread[index]).sqrt() / usable(scales[index]);
         if free { f64::INFINITY } else { known }
     };
-    Ok(Fit {
+    Ok(LinearFit {
         coefficients: (0..count)
             .map(|index| scaled[index] / usable(scales[index]))
             .collect(),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_textbook_slope_and_error() {
+    fn line_fit_has_the_textbook_slope_and_error() {
         let x: Vec<f64> = (0..50).map(f64::from).collect();
         let y: Vec<f64> = x
             .iter()
@@ -204,7 +204,7 @@ mod tests {
             .map(|(x, noise)| 3.0 - 0.2 * x + noise)
             .collect();
         let fit = least_squares(&[&vec![1.0; 50], &x], &y).unwrap();
-        // The other route: sums about the mean.
+        // Second route: sums about the mean.
         let mean = |v: &[f64]| v.iter().sum::<f64>() / 50.0;
         let (mx, my) = (mean(&x), mean(&y));
         let sxx: f64 = x.iter().map(|x| (x - mx).powi(2)).sum();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_records_are_named() {
+    fn invalid_records_are_named() {
         let few = least_squares(&[&[1.0], &[2.0]], &[1.0]).unwrap_err();
         assert_eq!(
             few,

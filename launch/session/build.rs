@@ -1,21 +1,21 @@
-//! Tells a crate what it was built from: a hash of all sources that decide the bits of a session, or the rows of a
-//! study, as `PALPATE_SOURCES`.
+//! Build script: sets `PALPATE_SOURCES` to a hash of all sources that determine the bits of a session, or the rows
+//! of a study.
 //!
-//! Rows of a trial are continued, and joined, only if the same code makes them, and a recording says what
-//! wrote it; a version alone does not say that while it is worked on. The same sources give the same hash on
+//! Rows of a trial are continued, and merged, only if the same code makes them, and a recording names the code that
+//! wrote it; a version does not identify code under development. The same sources give the same hash on
 //! every machine and in every profile. FNV-1a (Fowler, Noll and Vo), because a build script should need no
-//! other crate. Both crates that need a hash are built with this file, and the tests of one include it.
+//! other crate. Both crates that need a hash use this file as build script; the tests of one include it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders with code that the bits of a session depend on.
+/// Folders with code that determines the bits of a session.
 const OF_A_SESSION: [&str; 5] = ["launch/session", "master", "sim-twin", "slave", "transport"];
 
-/// Folders on which rows of a study depend as well.
+/// Further folders that determine the rows of a study.
 const OF_A_STUDY: [&str; 4] = ["calib", "launch/analysis", "launch/console", "launch/study"];
 
-/// Folders of a crate that nothing of it is built from.
+/// Folders of a crate that are not compiled into it.
 const BESIDE: [&str; 6] = ["benches", "examples", "fuzz", "peers", "target", "tests"];
 
 #[cfg(not(test))]
@@ -30,7 +30,7 @@ fn main() {
     println!("cargo:rustc-env=PALPATE_SOURCES={}", hash(root, &files));
 }
 
-/// Everything below a workspace that counts, in order, and the folders in which more may appear.
+/// Source files of the workspace, sorted, and the folders in which more may appear.
 fn sources(root: &Path, is_study: bool) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let mut files = vec![root.join("Cargo.lock"), root.join("Cargo.toml")];
     let mut folders = Vec::new();
@@ -42,7 +42,7 @@ fn sources(root: &Path, is_study: bool) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (files, folders)
 }
 
-/// Hash of names and contents.
+/// Hash of file names and contents.
 fn hash(root: &Path, files: &[PathBuf]) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for file in files {
@@ -59,7 +59,7 @@ fn hash(root: &Path, files: &[PathBuf]) -> String {
     format!("{hash:016x}")
 }
 
-/// All files below a folder.
+/// Collects all files below a folder.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>, folders: &mut Vec<PathBuf>) {
     folders.push(folder.to_owned());
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -84,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_of_the_files_and_of_no_profile() {
+    fn source_hash_does_not_depend_on_the_profile() {
         let (files, _) = sources(&root(), false);
-        // this test runs under any profile; the constant was made by a build script
+        // this test runs under any profile; a build script computed the constant
         assert_eq!(hash(&root(), &files), env!("PALPATE_SOURCES"));
     }
 
     #[test]
-    fn every_crate_that_a_row_is_made_of_counts() {
+    fn source_hash_covers_every_product_crate() {
         let (files, _) = sources(&root(), true);
         let text = fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
         let workspace: toml::Table = text.parse().expect("TOML");
@@ -99,13 +99,13 @@ mod tests {
         for member in members.expect("members") {
             let member = member.as_str().expect("a folder");
             let counted = files.contains(&root().join(member).join("Cargo.toml"));
-            // nothing of a row is in the tests, nor in the command line
+            // the tests and the command line do not affect rows
             let beside = ["tests", "tests/reference", "launch"].contains(&member);
             assert_eq!(counted, !beside, "{member}");
         }
         let (of_a_session, _) = sources(&root(), false);
         for file in [
-            "transport/src/coupling/reservoir.rs",
+            "transport/src/coupling/energy_tank.rs",
             "master/src/tick.rs",
             "slave/src/tick.rs",
             "sim-twin/scene/src/lib.rs",
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_a_scene_could_change_without_another_hash() {
+    fn issue_scene_change_did_not_change_the_hash() {
         let root = tempfile::tempdir().expect("a folder");
         let write = |path: &str, text: &str| {
             let path = root.path().join(path);
@@ -135,7 +135,7 @@ mod tests {
             fs::write(path, text).expect("a file");
         };
         let now = || hash(root.path(), &sources(root.path(), true).0);
-        let mut seen = vec![now()];
+        let mut hashes = vec![now()];
         for (path, text) in [
             ("slave/src/lib.rs", "1"),
             ("slave/src/deep/er.rs", "1"),
@@ -148,12 +148,12 @@ mod tests {
         ] {
             write(path, text);
             let hash = now();
-            assert!(!seen.contains(&hash), "{path} {text}");
-            seen.push(hash);
+            assert!(!hashes.contains(&hash), "{path} {text}");
+            hashes.push(hash);
         }
         for beside in ["tests/src/lib.rs", "slave/tests/all.rs"] {
             write(beside, "1");
-            assert_eq!(seen.last(), Some(&now()), "{beside}");
+            assert_eq!(hashes.last(), Some(&now()), "{beside}");
         }
     }
 }

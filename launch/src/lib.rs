@@ -1,7 +1,7 @@
-//! The one binary, `palpate`: its commands, their flags, and one thin file for each.
+//! The `palpate` binary: its commands and their flags, one thin file per command.
 //!
-//! [`cli`] declares commands and flags; [`command`] calls the crates below for each; [`progress`] draws progress on a
-//! terminal. The crates in the folders beside `src` import each other in one direction only:
+//! [`cli`] declares commands and flags; [`command`] runs them by the crates below; [`progress`] draws progress on a
+//! terminal. The crates in the folders beside `src` depend on each other in one direction only:
 //! `session` <- `analysis` <- `console` <- `study` <- this one.
 
 pub mod cli;

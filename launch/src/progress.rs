@@ -1,39 +1,35 @@
-//! A progress bar or a status line on a terminal, and nothing anywhere else.
+//! Progress bar or status line on a terminal; hidden elsewhere.
 //!
-//! Source: ours. Drawn on stderr, so that stdout stays what the command says.
+//! Source: ours. Drawn on stderr, so that stdout holds only the command's results.
 
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub use palpate_analysis::progress::Progress;
 
-/// Something that runs long, as the person at the terminal sees it.
+/// Progress of a long command on the terminal.
 #[derive(Debug)]
-pub(crate) struct Terminal {
+pub(crate) struct TerminalProgress {
     bar: ProgressBar,
 }
 
-impl Terminal {
-    /// A bar of `total` steps; hidden if `quiet`, or if stdout or stderr is no terminal.
+impl TerminalProgress {
+    /// Returns a bar of `total` steps; hidden if `quiet`, or if stdout or stderr is no terminal.
     #[must_use]
     pub(crate) fn bar(label: &'static str, total: u64, quiet: bool) -> Self {
         let template = "{prefix} {wide_bar} {percent:>3} % {msg}";
-        Self::new(
-            ProgressBar::with_draw_target(Some(total), target(quiet)),
-            template,
-            label,
-        )
+        Self::new(Some(total), template, label, quiet)
     }
 
-    /// A line of status without an end, for live sessions; hidden as [`Terminal::bar`].
+    /// Returns a status line without an end, for live sessions; hidden as [`TerminalProgress::bar`].
     #[must_use]
-    pub(crate) fn line(label: &'static str, quiet: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(None, target(quiet));
-        Self::new(bar, "{prefix} {spinner} {wide_msg}", label)
+    pub(crate) fn status_line(label: &'static str, quiet: bool) -> Self {
+        Self::new(None, "{prefix} {spinner} {wide_msg}", label, quiet)
     }
 
-    fn new(bar: ProgressBar, template: &str, label: &'static str) -> Self {
-        // a template is a constant, so a bad one would show in the first run; the default serves
+    fn new(total: Option<u64>, template: &str, label: &'static str, quiet: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(total, target(quiet));
+        // templates are constants, so a bad one would show in the first run; the default suffices
         let style = ProgressStyle::with_template(template);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(label);
@@ -41,12 +37,12 @@ impl Terminal {
     }
 }
 
-impl Progress for Terminal {
-    fn at(&self, done: u64) {
+impl Progress for TerminalProgress {
+    fn set_done(&self, done: u64) {
         self.bar.set_position(done);
     }
 
-    fn say(&self, text: &str) {
+    fn set_status(&self, text: &str) {
         self.bar.set_message(text.to_owned());
         self.bar.tick();
     }
@@ -56,7 +52,7 @@ impl Progress for Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for TerminalProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -76,10 +72,10 @@ mod tests {
 
     #[test]
     fn quiet_is_hidden_and_harmless() {
-        let progress = Terminal::bar("lab", 10, true);
+        let progress = TerminalProgress::bar("lab", 10, true);
         assert!(!progress.is_visible());
-        progress.at(20);
-        progress.say("more than all");
-        Terminal::line("run", true).say("steady");
+        progress.set_done(20);
+        progress.set_status("more than all");
+        TerminalProgress::status_line("run", true).set_status("steady");
     }
 }

@@ -1,6 +1,6 @@
-//! The built binary as a person at a terminal meets it: bad input, help, exit status.
+//! Tests of the built binary at the command line: bad input, help, exit status.
 //!
-//! Source: ours; exit statuses 0 done, 1 a check did not hold, 2 bad usage or input, 3 refused.
+//! Source: ours; exit statuses 0 success, 1 a check failed, 2 bad usage or input, 3 refused.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ fn palpate(arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// The text on stderr of a call that must end with status 2 and say nothing on stdout.
+/// Stderr of a call that must end with status 2 and an empty stdout.
 fn refused(arguments: &[&str]) -> String {
     let output = palpate(arguments);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -38,7 +38,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn bad_flags_name_flag_value_and_what_would_be_right() {
+fn bad_flags_are_reported_with_valid_values() {
     for (arguments, parts) in [
         (["--rtt-ms", "-5"], ["--rtt-ms", "-5", "0 to 120000"]),
         (
@@ -97,7 +97,7 @@ fn bad_flags_name_flag_value_and_what_would_be_right() {
 }
 
 #[test]
-fn bad_files_are_named_with_line_and_field() {
+fn bad_files_are_reported_with_line_and_field() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     check_refused(
         &["lab", "--config", "no-such.toml"],
@@ -122,7 +122,7 @@ fn bad_files_are_named_with_line_and_field() {
 }
 
 #[test]
-fn issue_scene_files_were_known_by_their_ending_and_an_empty_one_was_taken_for_a_name() {
+fn issue_scene_files_were_detected_by_extension_only() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = |name: &str, content: &str| {
         let path = folder.path().join(name);
@@ -155,7 +155,7 @@ fn issue_scene_files_were_known_by_their_ending_and_an_empty_one_was_taken_for_a
 }
 
 #[test]
-fn an_unwritable_folder_is_named_before_anything_runs() {
+fn unwritable_folder_is_refused_before_running() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("a-file");
     std::fs::write(&file, "not a folder").expect("writable");
@@ -167,7 +167,7 @@ fn an_unwritable_folder_is_named_before_anything_runs() {
 }
 
 #[test]
-fn bad_models_are_named() {
+fn bad_models_are_reported() {
     check_refused(
         &["model", "inspect", "no-such.fem"],
         &["no-such.fem", "regular"],
@@ -179,7 +179,7 @@ fn bad_models_are_named() {
 }
 
 #[test]
-fn issue_a_negative_length_was_taken_for_a_flag() {
+fn issue_negative_length_was_parsed_as_a_flag() {
     check_refused(
         &["identify", "no-such", "--seconds", "-3"],
         &["--seconds", "-3", "0.1 to 60 s"],
@@ -190,7 +190,7 @@ fn issue_a_negative_length_was_taken_for_a_flag() {
 }
 
 #[test]
-fn bad_studies_are_named() {
+fn bad_studies_are_reported() {
     check_refused(
         &["model", "detect", "sheet"],
         &["sheet", "lattice", "block-nodule"],
@@ -206,14 +206,14 @@ fn bad_studies_are_named() {
     check_refused(&["bench", "--only", "lunch"], &["lunch", "tissue"]);
 }
 
-/// A block so coarse that a press takes a moment.
+/// A block so coarse that a press is fast.
 const COARSE: &str = "name = \"coarse\"\n[block]\nsize_m = [0.1, 0.1, 0.05]\ncell_m = 0.005\n\
     levels = 1\nfine_half_m = [0.01, 0.01]\nfine_depth_m = 0.01\n[[layer]]\nyoung_pa = 5000.0\n\
     [[inclusion]]\ncenter_m = [0.0, 0.0, -0.012]\nradius_m = 0.006\nyoung_pa = 50000.0\n\
     [tool]\nradius_m = 0.01\nstiffness_npm = 1e6\n";
 
 #[test]
-fn a_study_leaves_a_table_and_a_page() {
+fn study_writes_a_table_and_a_page() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scene = folder.path().join("coarse.toml");
     std::fs::write(&scene, COARSE).expect("writable");
@@ -237,7 +237,7 @@ fn a_study_leaves_a_table_and_a_page() {
     let output = palpate(&flags);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    // cells of 5 mm for a lump of 5 mm: what is told is a range
+    // cells of 5 mm for a lump of 5 mm: the result is a range
     assert!(stderr.contains("mixing rule"), "{stderr}");
     let study: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
     assert!(
@@ -251,7 +251,7 @@ fn a_study_leaves_a_table_and_a_page() {
 }
 
 #[test]
-fn the_block_test_can_be_measured_alone() {
+fn block_benchmark_runs_alone() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("bench");
     let output = palpate(&["bench", "--only", "tissue", "--json", "--out", text(&out)]);
@@ -270,7 +270,7 @@ fn the_block_test_can_be_measured_alone() {
 }
 
 #[test]
-fn help_of_every_command_has_an_example() {
+fn every_command_help_has_an_example() {
     for command in [
         vec![],
         vec!["run"],
@@ -316,7 +316,7 @@ fn lab(seed: &str, out: &Path) -> Value {
 }
 
 #[test]
-fn the_seed_decides_the_trace_and_the_folder_is_whole() {
+fn seed_determines_the_trace_and_folder_is_complete() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let first = lab("7", &folder.path().join("first"));
     let again = lab("7", &folder.path().join("again"));
@@ -340,7 +340,7 @@ fn the_seed_decides_the_trace_and_the_folder_is_whole() {
 }
 
 #[test]
-fn a_written_configuration_repeats_the_run() {
+fn written_configuration_repeats_the_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (one, two) = (folder.path().join("one"), folder.path().join("two"));
     let first = lab("11", &one);
@@ -359,7 +359,7 @@ fn a_written_configuration_repeats_the_run() {
 }
 
 #[test]
-fn models_are_converted_and_checked() {
+fn models_are_converted_and_validated() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("patch.fem");
     let arguments = ["model", "convert", "regular", text(&target)];
@@ -369,7 +369,7 @@ fn models_are_converted_and_checked() {
         palpate(&["model", "validate", text(&target)]).status.code(),
         Some(0)
     );
-    // a face turned over is readable, and unfit
+    // a flipped face is readable, and invalid
     let faces = target.with_extension("plg");
     let plg = std::fs::read_to_string(&faces).expect("readable");
     let last = plg.trim_end().lines().last().expect("a face");
@@ -383,25 +383,25 @@ fn models_are_converted_and_checked() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("clockwise"));
 }
 
-/// One tetrahedron of a group with a name, in Gmsh's 2.2 form.
+/// One tetrahedron of a group with a name, in Gmsh's 2.2 format.
 const MSH: &str = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n3 4 \"fat\"\n$EndPhysicalNames\n\
     $Nodes\n4\n1 0 0 0\n2 60 0 0\n3 0 60 0\n4 0 0 60\n$EndNodes\n\
     $Elements\n1\n1 4 2 4 1 1 2 3 4\n$EndElements\n";
 
 #[test]
-fn meshes_are_inspected_checked_and_converted() {
+fn meshes_are_inspected_validated_and_converted() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (mesh, grid) = (
         folder.path().join("liver.msh"),
         folder.path().join("liver.vtu"),
     );
     std::fs::write(&mesh, MSH).expect("writable");
-    let say = |arguments: &[&str]| {
+    let model = |arguments: &[&str]| {
         let output = palpate(&[&["model"], arguments].concat());
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         (output.status.code(), stdout)
     };
-    let (code, stdout) = say(&["inspect", text(&mesh), "--units", "mm"]);
+    let (code, stdout) = model(&["inspect", text(&mesh), "--units", "mm"]);
     assert_eq!(code, Some(0));
     for part in [
         "1 tetrahedra",
@@ -412,41 +412,34 @@ fn meshes_are_inspected_checked_and_converted() {
     }
     assert!(!stdout.contains("warning"), "{stdout}");
     std::fs::write(&mesh, MSH.replace("3 0 60 0", "3 0 1e308 0")).expect("writable");
-    let (_, stdout) = say(&["inspect", text(&mesh)]);
+    let (_, stdout) = model(&["inspect", text(&mesh)]);
     assert!(stdout.lines().all(|line| line.len() < 200), "{stdout}");
     std::fs::write(&mesh, MSH).expect("writable");
-    // taken for metres, it is no tissue
-    let (code, stdout) = say(&["validate", text(&mesh)]);
+    // in metres it has no plausible size
+    let (code, stdout) = model(&["validate", text(&mesh)]);
     assert!(
         code == Some(0) && stdout.contains("mm rather than m"),
         "{stdout}"
     );
-    let convert = [
-        "convert",
-        text(&mesh),
-        text(&grid),
-        "--units",
-        "mm",
-        "--to-units",
-        "cm",
-    ];
-    assert_eq!(say(&convert).0, Some(0));
-    let (_, stdout) = say(&["inspect", text(&grid), "--units", "cm"]);
+    let units = ["--units", "mm", "--to-units", "cm"];
+    let convert = [&["convert", text(&mesh), text(&grid)], &units[..]].concat();
+    assert_eq!(model(&convert).0, Some(0));
+    let (_, stdout) = model(&["inspect", text(&grid), "--units", "cm"]);
     assert!(
         stdout.contains("60.0 x 60.0 x 60.0 mm") && stdout.contains("region   4:"),
         "{stdout}"
     );
     let skin = folder.path().join("skin.ply");
-    assert_eq!(say(&["convert", text(&grid), text(&skin)]).0, Some(0));
-    let (_, stdout) = say(&["inspect", text(&skin)]);
+    assert_eq!(model(&["convert", text(&grid), text(&skin)]).0, Some(0));
+    let (_, stdout) = model(&["inspect", text(&skin)]);
     assert!(
         stdout.contains("0 tetrahedra, 0 hexahedra, 4 triangles"),
         "{stdout}"
     );
-    assert_eq!(say(&["convert", "regular", text(&skin)]).0, Some(0));
-    assert_eq!(say(&["validate", text(&skin)]).0, Some(0));
+    assert_eq!(model(&["convert", "regular", text(&skin)]).0, Some(0));
+    assert_eq!(model(&["validate", text(&skin)]).0, Some(0));
     std::fs::write(&mesh, MSH.replace("1 1 2 3 4", "1 1 3 2 4")).expect("writable");
-    let (code, stdout) = say(&["validate", text(&mesh)]);
+    let (code, stdout) = model(&["validate", text(&mesh)]);
     assert_eq!(code, Some(1));
     assert!(
         stdout.contains("tetrahedron 0 has -") && stdout.contains("inside out"),
@@ -455,7 +448,7 @@ fn meshes_are_inspected_checked_and_converted() {
 }
 
 #[test]
-fn bad_meshes_are_named() {
+fn bad_meshes_are_reported() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mesh = folder.path().join("liver.msh");
     std::fs::write(&mesh, MSH.replace("3 0 60 0", "3 0 sixty 0")).expect("writable");
@@ -487,21 +480,25 @@ fn bad_meshes_are_named() {
     );
 }
 
-/// A call from another folder than the clone, which must end with this status; what it says on stdout and stderr.
+/// Runs a call in another folder, which must end with this status; returns stdout and stderr.
 fn from(folder: &Path, arguments: &[&str], code: i32) -> (String, String) {
     let call = Command::new(env!("CARGO_BIN_EXE_palpate"))
         .args(arguments)
         .current_dir(folder)
         .output();
     let output = call.expect("the binary starts");
-    let said =
+    let streams =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said:?}");
-    said.into()
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{arguments:?}: {streams:?}"
+    );
+    streams.into()
 }
 
 #[test]
-fn scenes_are_found_by_name_by_former_path_and_by_own_path() {
+fn scenes_are_found_by_name_former_path_and_own_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let hash = |tissue: &str, out: &str| {
         let own = ["lab", "--tissue", tissue, "--twin", "sheet", "--out", out];
@@ -513,36 +510,36 @@ fn scenes_are_found_by_name_by_former_path_and_by_own_path() {
     let by_name = hash("sheet-lump", "name");
     let former = "scenes/sheet-lump.toml";
     assert_eq!(hash(former, "former"), by_name);
-    let text = palpate_scene::text("sheet-lump").expect("built in");
+    let text = palpate_scene::scene_text("sheet-lump").expect("built in");
     std::fs::write(folder.path().join("own.toml"), text).expect("writable");
     assert_eq!(hash("own.toml", "own"), by_name);
-    // a file that lies there is what its path means
+    // a path means the file that is there
     std::fs::create_dir(folder.path().join("scenes")).expect("writable");
-    let softer = palpate_scene::text("sheet").expect("built in");
+    let softer = palpate_scene::scene_text("sheet").expect("built in");
     std::fs::write(folder.path().join(former), softer).expect("writable");
     assert_ne!(hash(former, "wins"), by_name);
     assert_eq!(hash("sheet-lump", "still"), by_name);
-    let (_, said) = from(folder.path(), &["lab", "--tissue", "scenes/none.toml"], 2);
-    assert!(said.contains("scenes/none.toml"), "{said}");
+    let (_, stderr) = from(folder.path(), &["lab", "--tissue", "scenes/none.toml"], 2);
+    assert!(stderr.contains("scenes/none.toml"), "{stderr}");
 }
 
 #[test]
-fn scripts_are_found_by_name_by_former_path_and_by_own_path() {
+fn scripts_are_found_by_name_former_path_and_own_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/console/scripts/biopsy.toml");
     std::fs::copy(built_in, folder.path().join("own.toml")).expect("copied");
-    // what is too short for a script is refused by its steps, so it was read
+    // a duration too short for the script is refused by its steps, so the script was read
     for name in ["biopsy", "scripts/biopsy.toml", "own.toml"] {
         let call = ["rehearse", "--script", name, "--duration", "1"];
-        let (_, said) = from(folder.path(), &call, 2);
-        assert!(said.contains("duration_s is 1; expected"), "{said}");
+        let (_, stderr) = from(folder.path(), &call, 2);
+        assert!(stderr.contains("duration_s is 1; expected"), "{stderr}");
     }
-    let (_, said) = from(folder.path(), &["rehearse", "--script", "excision"], 2);
-    assert!(said.contains("biopsy"), "{said}");
+    let (_, stderr) = from(folder.path(), &["rehearse", "--script", "excision"], 2);
+    assert!(stderr.contains("biopsy"), "{stderr}");
 }
 
 #[test]
-fn trials_are_found_by_name_by_former_path_and_by_own_path() {
+fn trials_are_found_by_name_former_path_and_own_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let built_in = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -570,20 +567,26 @@ fn trials_are_found_by_name_by_former_path_and_by_own_path() {
     for name in ["trials/delay-and-mode.toml", "own.toml"] {
         assert_eq!(table(name), by_name, "{name}");
     }
-    let (_, said) = from(folder.path(), &["trial", "delays"], 2);
+    let (_, stderr) = from(folder.path(), &["trial", "delays"], 2);
     let (help, _) = from(folder.path(), &["trial", "--help"], 0);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for known in palpate_study::trial::BUILT_IN.names() {
-        assert!(said.contains(known), "{known}: {said}");
+        assert!(stderr.contains(known), "{known}: {stderr}");
         assert!(help.contains(known), "{known}: {help}");
     }
-    assert!(said.contains("`delays`") && said.contains("path"), "{said}");
-    let (_, said) = from(folder.path(), &["trial", "trials/none.toml"], 2);
-    assert!(said.contains("trials/none.toml: No such file"), "{said}");
+    assert!(
+        stderr.contains("`delays`") && stderr.contains("path"),
+        "{stderr}"
+    );
+    let (_, stderr) = from(folder.path(), &["trial", "trials/none.toml"], 2);
+    assert!(
+        stderr.contains("trials/none.toml: No such file"),
+        "{stderr}"
+    );
 }
 
 #[test]
-fn every_built_in_trial_is_one() {
+fn every_built_in_trial_is_valid() {
     for (name, text) in palpate_study::trial::BUILT_IN.texts {
         let trial = palpate_study::trial::Trial::parse(text, name).expect(name);
         assert_eq!(trial.name, *name);

@@ -1,6 +1,7 @@
-//! The console's server as those meet it who may not: wrong tokens, other sites, garbage, crowds, pages that do not read.
+//! Tests of the console's server against misuse: wrong tokens, other sites, garbage, crowds, pages that do not
+//! read.
 
-mod witness;
+mod load_monitor;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,26 +11,26 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+use load_monitor::{PATIENCE, not_judged, wait_for};
 use palpate_console::{Console, ConsoleOptions};
-use palpate_master::device::pointer::Aim;
-use palpate_session::monitor::{Answer, Board, Desk, Order, wire};
+use palpate_master::device::pointer::PointerTarget;
+use palpate_session::monitor::{LatestState, MonitorController, OperatorOrder, OrderReply, wire};
 use palpate_transport::trace::Side;
-use witness::{PATIENCE, not_judged, wait_for};
 
-/// Notes what it is told.
+/// Controller that stores its calls.
 #[derive(Default)]
-struct Notes {
+struct StubController {
     stops: AtomicU64,
-    aims: Mutex<Vec<Aim>>,
-    orders: Mutex<Vec<Order>>,
+    aims: Mutex<Vec<PointerTarget>>,
+    orders: Mutex<Vec<OperatorOrder>>,
     watched: Mutex<Vec<bool>>,
 }
 
-impl Desk for Notes {
-    fn take(&self, order: &Order) -> Answer {
+impl MonitorController for StubController {
+    fn execute(&self, order: &OperatorOrder) -> OrderReply {
         self.orders.lock().expect("whole").push(order.clone());
         match order {
-            Order::Impedance { nspm } if *nspm < 0.0 => Err("less than nothing".into()),
+            OperatorOrder::Impedance { nspm } if *nspm < 0.0 => Err("less than nothing".into()),
             _ => Ok("done".into()),
         }
     }
@@ -38,39 +39,43 @@ impl Desk for Notes {
         self.stops.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn aim(&self, aim: Aim, _said_ms: f64) {
+    fn aim(&self, aim: PointerTarget, _page_time_ms: f64) {
         self.aims.lock().expect("whole").push(aim);
     }
 
-    fn watched(&self, anybody: bool) {
+    fn set_watched(&self, anybody: bool) {
         self.watched.lock().expect("whole").push(anybody);
     }
 }
 
 struct Served {
     console: Console,
-    board: Arc<Board>,
-    desk: Arc<Notes>,
+    latest_state: Arc<LatestState>,
+    controller: Arc<StubController>,
 }
 
-/// Serves at any port that is free.
+/// Serves at any free port.
 fn serve(connections: usize, pages: usize) -> Served {
     serve_from(0, connections, pages)
 }
 
 fn serve_from(port: u16, connections: usize, pages: usize) -> Served {
-    let board = Arc::new(Board::new(serde_json::json!({"name": "test"})));
-    let desk = Arc::new(Notes::default());
+    let latest_state = Arc::new(LatestState::new(serde_json::json!({"name": "test"})));
+    let controller = Arc::new(StubController::default());
     let options = ConsoleOptions {
         port,
         connections,
         pages,
     };
-    let console = Console::open(&options, Arc::clone(&board), Arc::clone(&desk) as _);
+    let console = Console::open(
+        &options,
+        Arc::clone(&latest_state),
+        Arc::clone(&controller) as _,
+    );
     Served {
         console: console.expect("a free port"),
-        board,
-        desk,
+        latest_state,
+        controller,
     }
 }
 
@@ -90,7 +95,7 @@ impl Served {
             .expect("a path")
     }
 
-    /// Status and the whole answer.
+    /// Requests a path; returns status and whole response.
     fn ask(&self, method: &str, path: &str, host: Option<&str>, more: &str) -> (u16, String) {
         let mut stream = self.connect();
         let own = format!("127.0.0.1:{}", self.console.port());
@@ -108,21 +113,21 @@ impl Served {
 
 fn answer(stream: &mut TcpStream) -> (u16, String) {
     let mut bytes = Vec::new();
-    // a server that turns away may reset what it does not read
+    // a server that refuses may reset the connection without reading
     let _ = stream.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let status = text.get(9..12).and_then(|status| status.parse().ok());
     (status.unwrap_or(0), text)
 }
 
-/// A page of this server's own, by hand.
+/// Console page of this server, written by hand.
 struct Page {
     stream: TcpStream,
 }
 
-/// What a page is sent.
+/// Message to a page.
 #[derive(Debug, PartialEq)]
-enum Sent {
+enum PageInput {
     Text(serde_json::Value),
     Binary(Vec<u8>),
     Closed(u16),
@@ -148,7 +153,7 @@ impl Page {
         stream.write_all(request.as_bytes()).expect("sent");
         let mut head = Vec::new();
         let mut byte = [0];
-        // a server that turns away may close without a word
+        // a server that refuses may close without a response
         while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
             head.extend(byte);
         }
@@ -173,22 +178,22 @@ impl Page {
                 frame.extend(u16::try_from(long).expect("short").to_be_bytes());
             }
         }
-        // a mask of zeros is one
+        // a mask of zeros is valid
         frame.extend([0; 4]);
         frame.extend(payload);
         self.stream.write_all(&frame)
     }
 
-    fn say(&mut self, text: &str) {
+    fn send_text(&mut self, text: &str) {
         self.send(1, text.as_bytes()).expect("sent");
     }
 
     fn order(&mut self, id: u64, order: &str) -> serde_json::Value {
-        self.say(&format!("{{\"id\":{id},\"order\":{order}}}"));
+        self.send_text(&format!("{{\"id\":{id},\"order\":{order}}}"));
         self.until(|word| word["kind"] == "answer" && word["id"] == id)
     }
 
-    fn next(&mut self) -> std::io::Result<Sent> {
+    fn next(&mut self) -> std::io::Result<PageInput> {
         let mut head = [0; 2];
         self.stream.read_exact(&mut head)?;
         let length = match head[1] {
@@ -207,17 +212,17 @@ impl Page {
         let mut payload = vec![0; length as usize];
         self.stream.read_exact(&mut payload)?;
         Ok(match head[0] & 0xf {
-            1 => Sent::Text(serde_json::from_slice(&payload).expect("JSON")),
-            2 => Sent::Binary(payload),
-            8 => Sent::Closed(u16::from_be_bytes([payload[0], payload[1]])),
+            1 => PageInput::Text(serde_json::from_slice(&payload).expect("JSON")),
+            2 => PageInput::Binary(payload),
+            8 => PageInput::Closed(u16::from_be_bytes([payload[0], payload[1]])),
             other => panic!("opcode {other}"),
         })
     }
 
-    /// The first word that is wanted.
+    /// Waits for the first message that is wanted.
     fn until(&mut self, wanted: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
         loop {
-            if let Sent::Text(word) = self.next().expect("a word")
+            if let PageInput::Text(word) = self.next().expect("a word")
                 && wanted(&word)
             {
                 return word;
@@ -225,11 +230,11 @@ impl Page {
         }
     }
 
-    /// How it is closed, whatever comes before.
+    /// Close code of the page, whatever comes before.
     fn closed(&mut self) -> Option<u16> {
         loop {
             match self.next() {
-                Ok(Sent::Closed(code)) => return Some(code),
+                Ok(PageInput::Closed(code)) => return Some(code),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("still open"),
                 Err(_) => return None,
@@ -238,13 +243,13 @@ impl Page {
     }
 }
 
-/// Look again until it holds.
-fn holds(what: &str, check: impl Fn() -> bool) {
+/// Waits until the check is true.
+fn wait_until(what: &str, check: impl Fn() -> bool) {
     wait_for(what, || check().then_some(()));
 }
 
 #[test]
-fn only_the_token_of_the_run_opens_anything() {
+fn only_the_run_token_is_accepted() {
     let served = serve(64, 4);
     let own = served.path();
     let wrong = format!("/{}/", "0".repeat(32));
@@ -268,7 +273,7 @@ fn only_the_token_of_the_run_opens_anything() {
 }
 
 #[test]
-fn nothing_outside_the_page_is_read() {
+fn only_page_files_are_served() {
     let served = serve(64, 4);
     let own = served.path();
     for climb in [
@@ -288,7 +293,7 @@ fn nothing_outside_the_page_is_read() {
     for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
         assert_eq!(served.ask(method, &own, None, "").0, 405, "{method}");
     }
-    // a name that was made to resolve here
+    // a foreign name that resolves to this address
     let (status, _) = served.ask("GET", &own, Some("evil.example"), "");
     assert_eq!(status, 421);
     let (status, _) = served.ask(
@@ -302,7 +307,7 @@ fn nothing_outside_the_page_is_read() {
 }
 
 #[test]
-fn a_page_of_another_site_gets_no_socket() {
+fn foreign_origin_gets_no_socket() {
     let served = serve(64, 4);
     let live = format!("{}live", served.path());
     for origin in [
@@ -316,12 +321,12 @@ fn a_page_of_another_site_gets_no_socket() {
     }
     let (status, _) = served.ask("GET", &live, None, "");
     assert!((400..500).contains(&status), "no upgrade: {status}");
-    assert!(served.desk.watched.lock().expect("whole").is_empty());
+    assert!(served.controller.watched.lock().expect("whole").is_empty());
     drop(served.page());
 }
 
 #[test]
-fn one_page_operates_and_all_may_stop() {
+fn one_page_operates_and_every_page_can_stop() {
     let served = serve(64, 4);
     let mut first = served.page();
     let hello = first.until(|word| word["kind"] == "hello");
@@ -343,62 +348,60 @@ fn one_page_operates_and_all_may_stop() {
     );
     assert!(second.order(2, r#"{"do":"operate"}"#)["ok"] == false);
     assert_eq!(second.order(3, r#"{"do":"stop"}"#)["ok"], true);
-    assert_eq!(served.desk.stops.load(Ordering::SeqCst), 1);
+    assert_eq!(served.controller.stops.load(Ordering::SeqCst), 1);
     assert_eq!(first.order(9, r#"{"do":"impedance","nspm":3}"#)["ok"], true);
     let refused = first.order(10, r#"{"do":"impedance","nspm":-3}"#);
     assert!(
         refused["ok"] == false && refused["text"] == "less than nothing",
         "{refused}"
     );
-    // an aim of the operator leads, one of another page does not, and who leaves lets go
+    // the operator's target drives the handle, another page's does not, and a closed page releases it
     let aim = |x_m: f64| {
-        let aim = Aim {
-            number: 1,
-            position_m: [x_m, 0.0, 0.0, 0.0],
-            present: true,
-            closed: false,
-        };
-        wire::aim_bytes(&aim, 0.0)
+        // version 2, kind 16, number 1, present
+        let mut bytes = b"PLPC\x02\0\x10\0\x01\0\0\0\x01\0\0\0".to_vec();
+        let numbers = [0.0, x_m, 0.0, 0.0, 0.0];
+        bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        bytes
     };
     second.send(2, &aim(0.5)).expect("sent");
     first.send(2, &aim(0.25)).expect("sent");
-    let aims = || served.desk.aims.lock().expect("whole").clone();
-    holds("the aim arrives", || {
+    let aims = || served.controller.aims.lock().expect("whole").clone();
+    wait_until("the aim arrives", || {
         aims().iter().any(|aim| aim.position_m[0] == 0.25)
     });
     drop(first);
-    holds("it is let go", || {
+    wait_until("it is let go", || {
         aims().last().is_some_and(|aim| !aim.present)
     });
     assert!(aims().iter().all(|aim| aim.position_m[0] != 0.5));
-    let numbers: Vec<u64> = aims().iter().map(|aim| aim.number).collect();
+    let numbers: Vec<u64> = aims().iter().map(|aim| aim.sequence).collect();
     assert!(
         numbers.windows(2).all(|pair| pair[0] < pair[1]),
         "{numbers:?}"
     );
     assert_eq!(second.order(4, r#"{"do":"operate"}"#)["ok"], true);
     drop(second);
-    holds("nobody watches", || {
-        served.desk.watched.lock().expect("whole")[..] == [true, false]
+    wait_until("nobody watches", || {
+        served.controller.watched.lock().expect("whole")[..] == [true, false]
     });
     let log = served.console.log();
     assert_eq!(
         log.iter()
-            .filter(|entry| entry.order == Order::Stop && entry.ok)
+            .filter(|entry| entry.order == OperatorOrder::Stop && entry.ok)
             .count(),
         1
     );
 }
 
 #[test]
-fn garbage_is_named_and_who_goes_on_with_it_is_let_go() {
+fn repeated_garbage_closes_the_connection() {
     let served = serve(64, 4);
     let mut good = served.page();
     let mut bad = served.page();
-    bad.say("[[[[");
+    bad.send_text("[[[[");
     bad.until(|word| word["kind"] == "refused");
     for _ in 0..8 {
-        // it may be closed before all of it is out
+        // it may be closed before all of it is sent
         let _ = bad.send(2, b"\x00\x01\x02");
     }
     assert_eq!(bad.closed(), Some(1008));
@@ -412,18 +415,18 @@ fn garbage_is_named_and_who_goes_on_with_it_is_let_go() {
     assert_eq!(good.order(5, r#"{"do":"stop"}"#)["ok"], true);
 }
 
-/// How long a connection may be silent before its place is another's: a crowd that takes longer to come has begun to go.
+/// Time after which a silent connection is dropped: a crowd that takes longer to connect is already being dropped.
 const SILENT: Duration = Duration::from_secs(5);
 
-/// What a page is answered while so many connections stand before it that say nothing; none if they took too long to
-/// come, and the first had to go.
-fn asked_behind(served: &Served, crowd: usize) -> Option<(u16, String)> {
+/// Response to a page while `crowd` silent connections wait before it; none if they took too long to connect, and
+/// the first were dropped.
+fn response_behind(served: &Served, crowd: usize) -> Option<(u16, String)> {
     let begun = Instant::now();
     let idle: Vec<TcpStream> = (0..crowd).map(|_| served.connect()).collect();
     let answer = served.ask("GET", &served.path(), None, "");
     let all = begun.elapsed();
     drop(idle);
-    holds("it is served again", || {
+    wait_until("it is served again", || {
         served.ask("GET", &served.path(), None, "").0 == 200
     });
     if all >= SILENT {
@@ -435,24 +438,24 @@ fn asked_behind(served: &Served, crowd: usize) -> Option<(u16, String)> {
 }
 
 #[test]
-fn a_crowd_is_told_that_it_is_one() {
-    // either end of a thousand connections is of this process
+fn excess_connections_are_refused() {
+    // both ends of a thousand connections are in this process
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
     setrlimit(Resource::RLIMIT_NOFILE, most, most).expect("as many as are allowed");
     let many = 1000.min(most.saturating_sub(300) as usize);
     let served = serve(8, 2);
-    // fewer than may wait to be accepted, so that they come at once; and many more
-    let few = wait_for("crowd in time", || asked_behind(&served, 40));
-    for (status, text) in [Some(few), asked_behind(&served, many)]
+    // fewer than the accept queue holds, so that they connect at once; and many more
+    let few = wait_for("crowd in time", || response_behind(&served, 40));
+    for (status, text) in [Some(few), response_behind(&served, many)]
         .into_iter()
         .flatten()
     {
-        // beyond the first few it is told so, or closed when even those who are told so are many
+        // beyond the first few it is refused, or closed if even the refused are many
         assert!([0, 503].contains(&status), "{text}");
     }
-    // who sends nothing is not waited for
+    // silent connections are dropped
     let silent: Vec<TcpStream> = (0..8).map(|_| served.connect()).collect();
-    holds("silent ones are let go", || {
+    wait_until("silent ones are let go", || {
         served.ask("GET", &served.path(), None, "").0 == 200
     });
     drop(silent);
@@ -464,24 +467,29 @@ fn a_crowd_is_told_that_it_is_one() {
 }
 
 #[test]
-fn a_page_that_does_not_read_holds_up_nobody() {
+fn slow_page_does_not_block_others() {
     let served = serve(64, 4);
     let nodes = vec![[0.0_f32; 3]; 20_000];
-    served.board.show_mesh(&nodes, &[[0, 1, 2]]);
+    served
+        .latest_state
+        .session(0)
+        .show_mesh(&nodes, &[[0, 1, 2]]);
     let (_stalled, mut reader) = (served.page(), served.page());
     let done = Arc::new(AtomicU64::new(0));
-    let (shown, board) = (Arc::clone(&done), Arc::clone(&served.board));
-    // 480 MB in all: no system keeps that for a page that does not read
+    let (shown, latest_state) = (Arc::clone(&done), Arc::clone(&served.latest_state));
+    // 480 MB in all: no system buffers that for a page that does not read
     let showing = std::thread::spawn(move || {
         for _ in 0..2000 {
-            board.show_surface(&nodes);
-            board.show(Side::Master, &[0; 8 * wire::FIELDS]);
+            latest_state.session(0).show_surface(&nodes);
+            latest_state
+                .session(0)
+                .show(Side::Master, &[0; 8 * wire::FIELDS]);
             shown.fetch_add(1, Ordering::SeqCst);
         }
     });
     let mut newest = 0;
     while newest < 2000 {
-        if let Sent::Binary(frame) = reader.next().expect("a frame")
+        if let PageInput::Binary(frame) = reader.next().expect("a frame")
             && frame[6] == 2
         {
             let number = u32::from_le_bytes([frame[8], frame[9], frame[10], frame[11]]);
@@ -494,7 +502,7 @@ fn a_page_that_does_not_read_holds_up_nobody() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_left_and_the_end_is_told() {
+fn port_in_use_is_skipped_and_end_closes_pages() {
     let one = serve(8, 2);
     let taken = one.console.port();
     let two = serve_from(taken, 8, 2);
@@ -504,7 +512,7 @@ fn a_port_that_is_taken_is_left_and_the_end_is_told() {
         "{port} after {taken}"
     );
     assert_ne!(one.console.url(), two.console.url());
-    // the token of one opens nothing at the other
+    // the token of one is invalid at the other
     assert_eq!(two.ask("GET", &one.path(), None, "").0, 403);
     let mut page = one.page();
     page.until(|word| word["kind"] == "hello");

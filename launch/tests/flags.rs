@@ -1,4 +1,4 @@
-//! Flags that every command has: what they mean where they mean something, and refusals where nothing would heed them.
+//! Tests of the common flags: their effect, and refusals where they have none.
 //!
 //! Source: ours.
 
@@ -19,13 +19,13 @@ fn text(path: &Path) -> &str {
 }
 
 /// Status and stderr.
-fn said(arguments: &[&str]) -> (Option<i32>, String) {
+fn status_and_stderr(arguments: &[&str]) -> (Option<i32>, String) {
     let output = palpate(arguments);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code(), stderr)
 }
 
-/// The JSON on stdout of a call that ends well; words are between spaces, which no folder here has.
+/// JSON on stdout of a call that must succeed; arguments are separated by spaces, which no folder here has.
 fn json(line: &str) -> Value {
     let arguments: Vec<&str> = line.split_whitespace().collect();
     let output = palpate(&arguments);
@@ -35,7 +35,7 @@ fn json(line: &str) -> Value {
 }
 
 #[test]
-fn issue_flags_of_a_page_were_ignored_where_there_is_none() {
+fn issue_page_flags_were_ignored_without_a_page() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trial.toml");
     std::fs::write(
@@ -50,7 +50,7 @@ fn issue_flags_of_a_page_were_ignored_where_there_is_none() {
     ] {
         for flags in [vec!["--console-port", "7799"], vec!["--foxglove"]] {
             let arguments = [command.clone(), flags.clone()].concat();
-            let (status, stderr) = said(&arguments);
+            let (status, stderr) = status_and_stderr(&arguments);
             assert_eq!(status, Some(2), "{arguments:?}: {stderr}");
             assert!(stderr.contains(flags[0]), "{arguments:?}: {stderr}");
             assert!(!out.exists(), "{arguments:?} wrote");
@@ -59,11 +59,11 @@ fn issue_flags_of_a_page_were_ignored_where_there_is_none() {
 }
 
 #[test]
-fn a_replay_heeds_the_common_flags() {
+fn replay_applies_the_common_flags() {
     let folder = tempfile::tempdir().expect("a folder");
     let lab = folder.path().join("lab");
     let to = |name: &str| format!("--json --out {}", text(&folder.path().join(name)));
-    let made = json(&format!(
+    let recorded = json(&format!(
         "lab --duration 3 --seed 4 --mode wave {}",
         to("lab")
     ));
@@ -72,7 +72,7 @@ fn a_replay_heeds_the_common_flags() {
     let first = json(&format!("{replay} --duration 1 {}", to("first")));
     let ticks = |summary: &Value| summary["ticks"].as_u64().expect("a count");
     assert!(
-        ticks(&first) * 2 < ticks(&made) && ticks(&first) > 0,
+        ticks(&first) * 2 < ticks(&recorded) && ticks(&first) > 0,
         "{first}"
     );
     let same = |check: &&Value| {
@@ -80,7 +80,7 @@ fn a_replay_heeds_the_common_flags() {
     };
     let checks = first["checks"].as_array().expect("checks");
     assert_eq!(checks.iter().filter(same).count(), 1, "{checks:?}");
-    // what is set is a change, and a configuration is as well
+    // both --set and --config are changes
     let changes = |line: String| json(&line)["what_if"]["changes"].clone();
     let set = changes(format!(
         "{replay} --set coupling.impedance_nspm=20 --seed 9 {}",
@@ -100,12 +100,12 @@ fn a_replay_heeds_the_common_flags() {
         named,
         serde_json::json!([format!("config={}", config.display())])
     );
-    let (status, stderr) = said(&["replay", text(&lab), "--console", "--seed", "9"]);
+    let (status, stderr) = status_and_stderr(&["replay", text(&lab), "--console", "--seed", "9"]);
     assert!(status == Some(2) && stderr.contains("--seed"), "{stderr}");
 }
 
 #[test]
-fn other_commands_take_the_common_flags_too() {
+fn other_commands_accept_the_common_flags() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("bench");
     for command in [
@@ -113,7 +113,7 @@ fn other_commands_take_the_common_flags_too() {
         vec!["identify", "nowhere.mcap"],
     ] {
         let arguments = [command, vec!["--set", "coupling.impedance_nspm=-3"]].concat();
-        let (status, stderr) = said(&arguments);
+        let (status, stderr) = status_and_stderr(&arguments);
         assert_eq!(status, Some(2), "{arguments:?}: {stderr}");
         assert!(stderr.contains("impedance"), "{arguments:?}: {stderr}");
     }
@@ -130,10 +130,16 @@ fn other_commands_take_the_common_flags_too() {
         "-v",
         "--out",
     ];
-    assert_eq!(said(&[&bench[..], &[text(&out)]].concat()).0, Some(0));
-    assert_eq!(said(&["doctor", "-v"]).0, Some(0));
-    assert_eq!(said(&["model", "inspect", "regular", "-v"]).0, Some(0));
-    let (status, stderr) = said(&[
+    assert_eq!(
+        status_and_stderr(&[&bench[..], &[text(&out)]].concat()).0,
+        Some(0)
+    );
+    assert_eq!(status_and_stderr(&["doctor", "-v"]).0, Some(0));
+    assert_eq!(
+        status_and_stderr(&["model", "inspect", "regular", "-v"]).0,
+        Some(0)
+    );
+    let (status, stderr) = status_and_stderr(&[
         "tune",
         "--connect",
         "udp/127.0.0.1:9,tcp/127.0.0.1:10",
@@ -144,4 +150,79 @@ fn other_commands_take_the_common_flags_too() {
         status == Some(2) && stderr.contains("--duration"),
         "{stderr}"
     );
+}
+
+#[test]
+fn renamed_configuration_keys_work_and_warn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("session.toml");
+    let base = "duration_s = 0.3\ntissue = \"free\"\ntwin = \"sheet\"\n";
+    let run = |name: &str, keys: &str, flags: &[&str]| -> (String, Vec<String>) {
+        std::fs::write(&file, format!("{base}{keys}")).expect("a file");
+        let out = folder.path().join(name);
+        let arguments = ["lab", "-q", "--config", text(&file), "--out", text(&out)];
+        let (_, stderr) = status_and_stderr(&[&arguments[..], flags].concat());
+        let config = std::fs::read_to_string(out.join("config.toml")).expect(&stderr);
+        let notes = stderr.lines().filter(|line| line.contains("is now"));
+        (config, notes.map(str::to_owned).collect())
+    };
+    let old = run(
+        "old",
+        "[coupling]\nrecover_hz = 7.5\n[master.predict]\nupdate_hz = 5.0\n",
+        &["--set", "coupling.follow_hz=20"],
+    );
+    let new = run(
+        "new",
+        "[coupling]\nrecovery_per_s = 7.5\n[master.predict]\nupdate_per_s = 5.0\n",
+        &["--set", "coupling.follow_per_s=20"],
+    );
+    assert_eq!(old.0, new.0);
+    assert!(new.0.contains("recovery_per_s = 7.5") && new.0.contains("follow_per_s = 20"));
+    assert_eq!(new.1, [""; 0]);
+    for (note, (was, now)) in old.1.iter().zip([
+        ("coupling.recover_hz", "recovery_per_s"),
+        ("master.predict.update_hz", "update_per_s"),
+        ("coupling.follow_hz", "follow_per_s"),
+    ]) {
+        assert!(note.contains(was) && note.contains(now), "{note}");
+    }
+    assert_eq!(old.1.len(), 3, "{:?}", old.1);
+    let trial = folder.path().join("trial.toml");
+    let grid = "[base]\nduration_s = 0.3\ntissue = \"free\"\ntwin = \"sheet\"\n[grid]\n\"coupling.share_hz\" = [4]\n";
+    std::fs::write(&trial, grid).expect("a file");
+    let out = folder.path().join("trial");
+    let (_, stderr) = status_and_stderr(&["trial", text(&trial), "-q", "--out", text(&out)]);
+    assert!(
+        stderr.contains("`grid.coupling.share_hz` is now `surplus_per_s`"),
+        "{stderr}"
+    );
+    let table = std::fs::read_to_string(out.join("trials.csv")).expect(&stderr);
+    assert!(
+        table.contains("coupling.surplus_per_s") && !table.contains("share_hz"),
+        "{table}"
+    );
+}
+
+#[test]
+fn renamed_scene_keys_work_and_warn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("old.toml");
+    let own = include_str!("../../sim-twin/scene/scenes/layered.toml");
+    std::fs::write(&file, own.replace("damping_per_s", "damping_hz")).expect("a file");
+    let out = folder.path().join("out");
+    let flags = [
+        "--duration",
+        "0.2",
+        "--tissue",
+        "free",
+        "--twin",
+        text(&file),
+    ];
+    let (_, stderr) =
+        status_and_stderr(&[&["lab", "-q", "--out", text(&out)], &flags[..]].concat());
+    assert!(
+        stderr.contains("`block.damping_hz` is now `damping_per_s`"),
+        "{stderr}"
+    );
+    assert!(out.join("summary.json").exists(), "{stderr}");
 }

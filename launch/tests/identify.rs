@@ -1,4 +1,4 @@
-//! `palpate identify` from a recording of the lab to a scene that a twin takes.
+//! Tests of `palpate identify`, from a recording of the lab to a scene of a twin.
 //!
 //! Source: ours. The block is small and of few cells, so that the runs are short.
 
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Two layers; the upper one is what a probe of 8 mm feels most.
+/// Two layers; a probe of 8 mm feels mostly the upper one.
 const SCENE: &str = "\
 name = \"pad\"
 [block]
@@ -16,7 +16,7 @@ cell_m = 0.004
 levels = 1
 fine_half_m = [0.02, 0.02]
 fine_depth_m = 0.012
-damping_hz = 20.0
+damping_per_s = 20.0
 [[layer]]
 name = \"soft\"
 young_pa = 5000.0
@@ -41,12 +41,12 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn a_session_on_stiffer_tissue_gives_a_scene_of_that_stiffness() {
+fn identify_finds_the_stiffness_of_the_tissue() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
-    let (believed, real) = (at("believed.toml"), at("real.toml"));
-    std::fs::write(&believed, SCENE).expect("writable");
-    std::fs::write(&real, SCENE.replace("5000.0", "7000.0")).expect("writable");
+    let (twin_scene, tissue_scene) = (at("twin_scene.toml"), at("tissue_scene.toml"));
+    std::fs::write(&twin_scene, SCENE).expect("writable");
+    std::fs::write(&tissue_scene, SCENE.replace("5000.0", "7000.0")).expect("writable");
     let (run, out) = (at("run"), at("out"));
     let lab = palpate(&[
         "lab",
@@ -54,9 +54,9 @@ fn a_session_on_stiffer_tissue_gives_a_scene_of_that_stiffness() {
         "--duration",
         "3",
         "--tissue",
-        text(&real),
+        text(&tissue_scene),
         "--twin",
-        text(&believed),
+        text(&twin_scene),
         "--out",
         text(&run),
     ]);
@@ -73,14 +73,14 @@ fn a_session_on_stiffer_tissue_gives_a_scene_of_that_stiffness() {
     let done = palpate(&arguments);
     assert_eq!(done.status.code(), Some(0), "{done:?}");
     let json: Value = serde_json::from_slice(&done.stdout).expect("JSON alone on stdout");
-    // without --twin, the scene is the one that the session believed in
-    assert_eq!(json["twin"], text(&believed));
+    // without --twin, the scene is that of the session's twin
+    assert_eq!(json["twin"], text(&twin_scene));
     let soft = &json["parameters"][0];
     let number = |value: &Value| value.as_f64().expect("a number");
     let (after, sd) = (number(&soft["after"]), number(&soft["sd"]));
     assert!((after / 7000.0 - 1.0).abs() < 0.1, "{soft}");
     assert!(
-        // the cells are half as long as the tool is thick, and that is in the deviation
+        // the cells are half as long as the tool is thick, and the deviation includes that
         (after / 7000.0).ln().abs() < 3.0 * sd && sd < 0.25,
         "{soft}"
     );
@@ -93,16 +93,21 @@ fn a_session_on_stiffer_tissue_gives_a_scene_of_that_stiffness() {
         page.contains("soft") && page.contains("<svg") && !page.contains("http"),
         "no page"
     );
-    a_twin_goes_there_while_it_is_felt(&believed, &real, &out.join("tissue.toml"), folder.path());
+    check_morph(
+        &twin_scene,
+        &tissue_scene,
+        &out.join("tissue.toml"),
+        folder.path(),
+    );
 }
 
-/// Without any other learning: a session whose twin stays as it was, and one whose twin goes over to what
-/// was found. Both are judged by every check of a session, energy and steps of the force among them.
-fn a_twin_goes_there_while_it_is_felt(believed: &Path, real: &Path, found: &Path, folder: &Path) {
+/// Without other corrections: a session whose twin is fixed, and one whose twin is morphed to the
+/// identified scene. Both pass all checks of a session, such as energy and force steps.
+fn check_morph(twin_scene: &Path, tissue_scene: &Path, found: &Path, folder: &Path) {
     let session = |name: &str, more: &[&str]| {
         let out = folder.join(name);
         let mut arguments = vec!["lab", "-q", "--duration", "3", "--no-recording"];
-        arguments.extend(["--tissue", text(real), "--twin", text(believed)]);
+        arguments.extend(["--tissue", text(tissue_scene), "--twin", text(twin_scene)]);
         arguments.extend(["--set", "master.predict.update=false", "--out", text(&out)]);
         arguments.extend(more);
         let lab = palpate(&arguments);
@@ -110,7 +115,7 @@ fn a_twin_goes_there_while_it_is_felt(believed: &Path, real: &Path, found: &Path
         let summary = std::fs::read(out.join("summary.json")).expect("a summary");
         let summary: Value = serde_json::from_slice(&summary).expect("JSON");
         assert_eq!(summary["passivity"]["violations"], 0);
-        // none of the twin that stays, and of the other a bound; it goes off the tissue where it can
+        // the fixed twin has none, the other is bounded; it moves away from the tissue if possible
         let step = &summary["twin"]["force_step_max_fraction_per_100ms"];
         assert!(step.as_f64().is_none_or(|step| step < 0.07), "{step}");
         assert!(
@@ -129,17 +134,17 @@ fn a_twin_goes_there_while_it_is_felt(believed: &Path, real: &Path, found: &Path
     println!("stiffness error {before:.3}, going over {after:.3} by {updates:?} updates");
     assert!(none == Some(0) && updates > none, "{updates:?}");
     assert!(after.abs() < 0.6 * before.abs(), "{before} {after}");
-    let refused = palpate(&["lab", "--twin", text(believed), "--towards", "layered"]);
+    let refused = palpate(&["lab", "--twin", text(twin_scene), "--towards", "layered"]);
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        said.contains("towards") && said.contains("sizes differ"),
-        "{said}"
+        stderr.contains("towards") && stderr.contains("sizes differ"),
+        "{stderr}"
     );
 }
 
 #[test]
-fn bad_recordings_and_scenes_are_named() {
+fn bad_recordings_and_scenes_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let refused = |arguments: &[&str], parts: &[&str]| {
         let output = palpate(arguments);
@@ -188,11 +193,11 @@ fn bad_recordings_and_scenes_are_named() {
     );
 }
 
-/// A session at 200 ms on tissue that is not the twin's, before and after `identify`: minutes, so by
-/// `cargo test --release --workspace --test identify -- --ignored --nocapture`.
+/// A session at 200 ms on tissue that differs from the twin, before and after `identify`: takes minutes, so run it
+/// by `cargo test --release --workspace --test identify -- --ignored --nocapture`.
 #[test]
 #[ignore = "minutes"]
-fn what_identify_gains_at_200_ms() {
+fn identify_reduces_the_stiffness_error_at_200_ms() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     let session = |twin: &str, name: &str| {
@@ -218,7 +223,7 @@ fn what_identify_gains_at_200_ms() {
     let before = session("layered", "before");
     let (run, known) = (at("before"), at("known"));
     let done = palpate(&["identify", text(&run), "--out", text(&known)]);
-    // the tissue has another shape than the twin can have, and the command says so by its status
+    // the tissue has another shape than the twin can have, and the exit status reports that
     assert!(done.status.code().is_some_and(|code| code < 2), "{done:?}");
     let after = session(text(&known.join("tissue.toml")), "after");
     assert!(after.0 <= before.0 + 0.02, "{before:?} {after:?}");

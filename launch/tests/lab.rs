@@ -1,17 +1,17 @@
-//! Long work that is ended before its time, by Ctrl-C or a kill: sessions in virtual time, and bench.
+//! Tests of long work that is interrupted by Ctrl-C or a kill: sessions in virtual time, and bench.
 
+mod load_monitor;
 mod ports;
 mod sides;
-mod witness;
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use load_monitor::wait_for;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use palpate_session::record;
 use serde_json::Value;
-use witness::wait_for;
 
 /// A session of a day, which takes an hour.
 fn start(out: &Path) -> Child {
@@ -25,11 +25,11 @@ fn start(out: &Path) -> Child {
         .expect("the binary starts")
 }
 
-/// Wait until a recording is well under way, and end its writer.
-fn cut(lab: Child, out: &Path, signal: Signal) -> Output {
+/// Waits until a recording is well under way, and ends its writer.
+fn end_during_recording(lab: Child, out: &Path, signal: Signal) -> Output {
     let recording = out.join("recording.mcap");
     let length = || recording.metadata().map_or(0, |data| data.len());
-    // some seconds of a session that takes as long as it lasts, on a machine with nothing else to do
+    // some seconds of a session that runs in real time, on an idle machine
     let mut reached = 0;
     while reached < 3_000_000 {
         let before = reached;
@@ -43,9 +43,9 @@ fn cut(lab: Child, out: &Path, signal: Signal) -> Output {
 }
 
 #[test]
-fn ctrl_c_ends_a_long_session_with_whole_files() {
+fn ctrl_c_ends_a_long_session_with_complete_files() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = cut(start(folder.path()), folder.path(), Signal::SIGINT);
+    let output = end_during_recording(start(folder.path()), folder.path(), Signal::SIGINT);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let text = std::fs::read_to_string(folder.path().join("summary.json")).expect("a summary");
@@ -66,9 +66,9 @@ fn ctrl_c_ends_a_long_session_with_whole_files() {
 }
 
 #[test]
-fn a_killed_session_keeps_what_was_recorded() {
+fn killed_session_keeps_its_recording() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = cut(start(folder.path()), folder.path(), Signal::SIGKILL);
+    let output = end_during_recording(start(folder.path()), folder.path(), Signal::SIGKILL);
     assert_eq!(output.status.code(), None);
     let recording = record::read(&folder.path().join("recording.mcap")).expect("readable");
     let damage = recording.damage.expect("it was cut");
@@ -82,23 +82,23 @@ fn a_killed_session_keeps_what_was_recorded() {
     );
 }
 
-/// Whether a process that `parent` started is there and catches Ctrl-C.
-fn echoes(parent: u32) -> bool {
-    sides::children(parent).iter().any(|(child, _)| {
-        let status = std::fs::read_to_string(format!("/proc/{child}/status"));
-        let caught = status
-            .as_deref()
-            .unwrap_or_default()
-            .lines()
-            .find_map(|line| {
-                let mask = line.strip_prefix("SigCgt:")?;
-                u64::from_str_radix(mask.trim(), 16).ok()
-            });
-        caught.is_some_and(|mask| mask & 1 << (Signal::SIGINT as u32 - 1) != 0)
-    })
+/// True if `parent` has a process that echoes and handles Ctrl-C. Before its program is loaded, a new process shows the
+/// command line and the signal handlers of its parent.
+fn has_echo_process(parent: u32) -> bool {
+    let handles_interrupt = |child: i32| {
+        let status = std::fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+        let mut masks = status.lines().filter_map(|line| {
+            let mask = line.strip_prefix("SigCgt:")?;
+            u64::from_str_radix(mask.trim(), 16).ok()
+        });
+        masks.any(|mask| mask & 1 << (Signal::SIGINT as u32 - 1) != 0)
+    };
+    let children = sides::children(parent);
+    let mut echoes = children.iter().filter(|(_, line)| line.contains("echo"));
+    echoes.any(|&(child, _)| handles_interrupt(child))
 }
 
-/// The terminal sends Ctrl-C to the process that echoes, too.
+/// The terminal sends Ctrl-C to the echo process, too.
 #[test]
 fn issue_ctrl_c_killed_bench() {
     use std::os::unix::process::CommandExt as _;
@@ -113,9 +113,11 @@ fn issue_ctrl_c_killed_bench() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    // signals are caught before the folder is made, and by whoever echoes before it is ready
+    // signals are handled before the folder is created, and before the echo process is ready
     wait_for("folder", || out.exists().then_some(()));
-    wait_for("process that echoes", || echoes(bench.id()).then_some(()));
+    wait_for("process that echoes", || {
+        has_echo_process(bench.id()).then_some(())
+    });
     let group = Pid::from_raw(-bench.id().cast_signed());
     kill(group, Signal::SIGINT).expect("it runs");
     let output = bench.wait_with_output().expect("it ends");

@@ -1,49 +1,51 @@
-//! Whole live sessions as a user starts them: processes, network, Ctrl-C, and a side that dies.
+//! Tests of whole live sessions: processes, network, Ctrl-C, and a side that dies.
 
+mod load_monitor;
 mod ports;
 mod sides;
-mod witness;
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use palpate_bus::{Role, Session, SessionConfig};
+use palpate_bus::{BusConfig, BusSession, ConnectionRole};
 use palpate_session::config::Config;
 use palpate_session::record::Recording;
 use palpate_transport::msg::{OperatingStateReport, PoseStamped, StringStamped, WrenchStamped};
 use palpate_transport::trace::Side;
 use palpate_transport::{Span, Time};
 
+use load_monitor::{PATIENCE, wait_for};
 use ports::Ports;
-use sides::{Witnesses, assert_held, assert_whole, palpate, records, session, side, slave};
-use witness::{PATIENCE, wait_for};
+use sides::{LoadMonitors, assert_complete, assert_passed, palpate, records, session, side, slave};
 
 fn is_alive(pid: i32) -> bool {
     kill(Pid::from_raw(pid), None).is_ok()
 }
 
 #[test]
-fn a_session_over_the_link_is_passive_and_leaves_nothing_behind() {
+fn live_session_is_passive_and_leaves_nothing_behind() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
-    let machine = Witnesses::start();
+    let machine = LoadMonitors::start();
     let ended = session(folder.path(), &ports, &["--duration", "3"]).end();
-    ended.assert_held(&machine.testify());
-    ended.assert_whole();
+    ended.assert_passed(&machine.finish());
+    ended.assert_complete();
     let summary = ended.summary();
     assert_eq!(summary["passivity"]["violations"], 0, "{summary}");
     assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
     assert_eq!(summary["servo"]["records_lost"], 0, "{summary}");
-    // ticks that were missed are not among them, so a slow machine takes longer
+    // missed ticks do not count, so a slow machine takes longer
     assert!(summary["ticks"].as_u64() > Some(2500), "{summary}");
 }
 
 #[test]
-fn both_processes_end_with_the_same_tissue_when_the_operator_opens_it() {
+fn both_sides_end_with_the_same_topology() {
     let scenes = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/scenes");
     let [config, tissue] = ["opening", "opened"].map(|name| format!("{scenes}/{name}.toml"));
     for mode in ["mmt", "wave"] {
@@ -52,9 +54,9 @@ fn both_processes_end_with_the_same_tissue_when_the_operator_opens_it() {
         let scene = ["--config", &config, "--tissue", &tissue, "--twin", &tissue];
         let coupling = ["--mode", mode, "--duration", "10", "--console-port", "0"];
         let words = [&["run", "-q"][..], &scene, &network, &coupling].concat();
-        let machine = Witnesses::start();
+        let machine = LoadMonitors::start();
         let ended = palpate(&words, folder.path()).end();
-        ended.assert_held(&machine.testify());
+        ended.assert_passed(&machine.finish());
         let summary = ended.summary();
         let topology = &summary["topology"];
         assert_eq!(topology["equal"], true, "{topology}");
@@ -65,7 +67,7 @@ fn both_processes_end_with_the_same_tissue_when_the_operator_opens_it() {
 }
 
 #[test]
-fn a_live_trial_runs_its_rows_as_sessions_and_says_so() {
+fn live_trial_runs_its_rows_as_live_sessions() {
     let (root, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let (file, out) = (root.path().join("live.toml"), root.path().join("out"));
     let trial = format!(
@@ -79,20 +81,20 @@ fn a_live_trial_runs_its_rows_as_sessions_and_says_so() {
         command.arg("trial").arg(&file).arg("-q").args(more);
         command.arg("--out").arg(&out).output().expect("it starts")
     };
-    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     let output = palpate(&["--jobs", "2"]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("--jobs 2") && !out.exists());
-    let machine = Witnesses::start();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--jobs 2") && !out.exists());
+    let machine = LoadMonitors::start();
     let output = palpate(&[]);
     let row = out.join("live/row-000000");
-    assert_held(
+    assert_passed(
         output.status.code(),
         &row,
-        &machine.testify(),
-        &said(&output),
+        &machine.finish(),
+        &stderr(&output),
     );
-    assert_whole(&row);
+    assert_complete(&row);
     let table = std::fs::read_to_string(out.join("trials.csv")).expect("a table");
     let lines: Vec<Vec<&str>> = table
         .lines()
@@ -112,32 +114,48 @@ fn a_live_trial_runs_its_rows_as_sessions_and_says_so() {
     let before = sides::summary(&row);
     let output = palpate(&[]);
     let code = output.status.code();
-    assert!(matches!(code, Some(0 | 1)), "{}", said(&output));
+    assert!(matches!(code, Some(0 | 1)), "{}", stderr(&output));
     assert_eq!(sides::summary(&row), before);
 }
 
 #[test]
-fn ctrl_c_ends_a_session_with_its_files_whole() {
+fn ctrl_c_ends_a_session_with_complete_files() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
-    let machine = Witnesses::start();
+    let machine = LoadMonitors::start();
     let mut run = session(folder.path(), &ports, &["--duration", "600"]);
-    run.wait_until_under_way();
+    run.wait_until_running();
     let sides = run.children();
     assert_eq!(sides.len(), 2, "{sides:?}");
     run.interrupt();
     let ended = run.end();
-    ended.assert_held(&machine.testify());
+    ended.assert_passed(&machine.finish());
     assert_eq!(ended.summary()["ending"], "interrupted");
-    ended.assert_whole();
+    ended.assert_complete();
     assert!(sides.iter().all(|(pid, _)| !is_alive(*pid)));
 }
 
 #[test]
-fn a_killed_side_ends_the_session_by_name_and_leaves_no_process() {
+fn ctrl_c_ends_a_side_without_a_peer() {
+    for name in ["master", "slave"] {
+        let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
+        let child = side(name, folder.path(), &ports, &[]);
+        wait_for("side that catches Ctrl-C", || {
+            child.catches(Signal::SIGINT).then_some(())
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        child.interrupt();
+        let ended = child.end();
+        assert_eq!(ended.code, Some(0), "{name}: {}", ended.stderr);
+        assert!(ended.stderr.contains("the other side"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn killed_side_ends_the_session_and_is_named() {
     for side in ["slave", "master"] {
         let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
         let mut run = session(folder.path(), &ports, &["--duration", "600"]);
-        run.wait_until_under_way();
+        run.wait_until_running();
         let sides = run.children();
         let of_side = |(_, line): &&(i32, String)| line.contains(&format!(" {side} "));
         let (pid, _) = sides.iter().find(of_side).expect("both run");
@@ -146,14 +164,14 @@ fn a_killed_side_ends_the_session_by_name_and_leaves_no_process() {
         let stderr = &ended.stderr;
         assert_eq!(ended.code, Some(1), "{stderr}");
         assert!(stderr.contains(&format!("the {side} ended")), "{stderr}");
-        ended.assert_whole();
+        ended.assert_complete();
         let summary = ended.summary();
         assert_eq!(summary["ending"], "side_lost");
         let checks = summary["checks"].as_array().expect("checks").iter();
         let of = |check: &&serde_json::Value| check["name"] == format!("the {side} ran to the end");
         let found: Vec<_> = checks.filter(of).map(|check| &check["held"]).collect();
         assert_eq!(found, [false]);
-        // what was recorded is judged
+        // the recorded part is judged
         let passivity = &summary["passivity"];
         assert!(passivity["instants"].as_u64() > Some(0), "{passivity}");
         assert_eq!(passivity["violations"], 0, "{passivity}");
@@ -164,7 +182,7 @@ fn a_killed_side_ends_the_session_by_name_and_leaves_no_process() {
 }
 
 #[test]
-fn sides_that_do_not_agree_both_refuse_and_name_the_field() {
+fn disagreeing_sides_refuse_and_name_the_field() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [master, slave] = ["master", "slave"].map(|name| folder.path().join(name));
     let slave = sides::slave(&slave, &ports, &[]);
@@ -182,13 +200,13 @@ fn sides_that_do_not_agree_both_refuse_and_name_the_field() {
 }
 
 #[test]
-fn a_codec_that_one_side_wants_is_used_by_both_and_two_demands_are_refused() {
+fn codec_of_one_side_is_adopted_and_conflicting_demands_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let [master_out, slave_out] = ["master", "slave"].map(|name| folder.path().join(name));
     let ports = Ports::free();
     let slave = sides::slave(&slave_out, &ports, &[]);
-    let wish = ["--duration", "3", "--codec", "deadband"];
-    let ended = side("master", &master_out, &ports, &wish).end();
+    let codec_flags = ["--duration", "3", "--codec", "deadband"];
+    let ended = side("master", &master_out, &ports, &codec_flags).end();
     let stderr = &ended.stderr;
     assert!(!stderr.contains("codec"), "it has what it wanted: {stderr}");
     slave.interrupt();
@@ -225,8 +243,8 @@ fn a_codec_that_one_side_wants_is_used_by_both_and_two_demands_are_refused() {
     }
 }
 
-/// Number of the newest frame that a master has taken.
-fn newest_taken(recording: &Recording) -> u64 {
+/// Number of the newest frame that a master has received.
+fn newest_received(recording: &Recording) -> u64 {
     let last = recording.master.last();
     last.map_or(0, |record| record.received_sequence)
 }
@@ -237,27 +255,27 @@ fn engaged(recording: &Recording) -> usize {
     records.filter(|record| record.state == 1).count()
 }
 
-/// How long a master has taken no frame, by its own clock.
+/// Time since a master received its last frame, by its own clock.
 fn silence(recording: &Recording) -> Span {
-    let newest = newest_taken(recording);
+    let newest = newest_received(recording);
     let last = recording.master.last().map_or(0, |record| record.now_ns);
     let mut before = recording.master.iter().rev();
-    let heard = before.find(|record| record.received_sequence != newest);
-    Span(last - heard.map_or(last, |record| record.now_ns))
+    let last_received = before.find(|record| record.received_sequence != newest);
+    Span(last - last_received.map_or(last, |record| record.now_ns))
 }
 
-/// Longer than it takes until a peer that is gone is missed on the bus: its lease there is 2 s.
+/// Longer than the bus takes to detect a missing peer: its lease there is 2 s.
 const MISSED: Span = Span(4_000_000_000);
 
 #[test]
-fn a_killed_slave_that_is_started_again_is_taken_back() {
+fn restarted_slave_rejoins_the_session() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [master_out, first, second] =
         ["master", "first", "second"].map(|name| folder.path().join(name));
-    let machine = Witnesses::start();
+    let machine = LoadMonitors::start();
     let slave = sides::slave(&first, &ports, &[]);
     let mut master = side("master", &master_out, &ports, &["--until-stopped"]);
-    master.records_until("frames of the first run", |it| newest_taken(it) > 2000);
+    master.records_until("frames of the first run", |it| newest_received(it) > 2000);
     drop(slave);
     master.records_until("silence", |it| silence(it) > MISSED);
     let mut slave = sides::slave(&second, &ports, &[]);
@@ -269,18 +287,18 @@ fn a_killed_slave_that_is_started_again_is_taken_back() {
             .clone()
             .zip(taken.skip(1))
             .any(|(one, next)| next < one)
-            && newest_taken(it) > 1500
+            && newest_received(it) > 1500
     });
     master.interrupt();
     let ended = master.end();
     slave.interrupt();
     let also = slave.end();
-    let machine = machine.testify();
-    ended.assert_held(&machine);
-    also.assert_held(&machine);
+    let machine = machine.finish();
+    ended.assert_passed(&machine);
+    also.assert_passed(&machine);
     let (master, slave) = (records(&master_out), records(&second));
-    let (sent, taken) = (slave.slave.len() as u64, newest_taken(&master));
-    // taken back: what came last is of the second run
+    let (sent, taken) = (slave.slave.len() as u64, newest_received(&master));
+    // recovered: the last frames are of the second run
     assert!(
         (1000..=sent).contains(&taken),
         "of the {sent} frames of the second run: {taken}"
@@ -294,7 +312,7 @@ fn a_killed_slave_that_is_started_again_is_taken_back() {
 }
 
 #[test]
-fn a_killed_master_that_is_started_again_is_told_what_the_tissue_has_had() {
+fn restarted_master_receives_earlier_edits() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [slave_out, first, second] =
         ["slave", "first", "second"].map(|name| folder.path().join(name));
@@ -302,7 +320,7 @@ fn a_killed_master_that_is_started_again_is_told_what_the_tissue_has_had() {
     let [config, tissue] = ["opening", "opened"].map(|name| format!("{scenes}/{name}.toml"));
     let both = ["--config", &config, "--tissue", &tissue, "--twin", &tissue];
     let with = |more: &[&'static str]| [&both, more].concat();
-    let machine = Witnesses::start();
+    let machine = LoadMonitors::start();
     let mut slave = sides::slave(&slave_out, &ports, &both);
     let master = side("master", &first, &ports, &with(&["--until-stopped"]));
     let cut = |it: &Recording| {
@@ -318,7 +336,7 @@ fn a_killed_master_that_is_started_again_is_told_what_the_tissue_has_had() {
         let last = it.slave.len().saturating_sub(1000);
         it.slave[last..].iter().all(|record| record.state != 1)
     });
-    // with a hand that never cuts: what it has in the end it was told
+    // with a hand that never cuts: all its edits were received
     let blunt = with(&[
         "--until-stopped",
         "--set",
@@ -336,39 +354,44 @@ fn a_killed_master_that_is_started_again_is_told_what_the_tissue_has_had() {
     let ended = master.end();
     slave.interrupt();
     let also = slave.end();
-    let machine = machine.testify();
-    ended.assert_held(&machine);
-    also.assert_held(&machine);
-    let (told, tissue) = (records(&second), records(&slave_out).slave);
-    let (master, slave) = (told.master.last(), tissue.last());
+    let machine = machine.finish();
+    ended.assert_passed(&machine);
+    also.assert_passed(&machine);
+    let (recording, tissue) = (records(&second), records(&slave_out).slave);
+    let (master, slave) = (recording.master.last(), tissue.last());
     let [master, slave] = [master, slave].map(|record| record.expect("records"));
     assert!(slave.strokes > 20, "the first master cut nothing");
     assert_eq!(master.strokes, slave.strokes);
     assert_eq!(master.topology, slave.topology);
-    assert_eq!(told.strokes.len() as u64, master.strokes, "and is recorded");
+    assert_eq!(
+        recording.edit_batches.len() as u64,
+        master.strokes,
+        "and is recorded"
+    );
     let summary = ended.summary();
     assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
 }
 
-/// Longest wait for an answer on the bus.
+/// Longest wait for a reply on the bus.
 const ANSWER: Span = Span(PATIENCE.as_nanos() as i64);
 
 #[test]
-fn a_third_party_sees_the_state_and_commands_it() {
+fn crtk_client_reads_state_and_sends_commands() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [master_out, slave_out] = ["master", "slave"].map(|name| folder.path().join(name));
-    let machine = Witnesses::start();
+    let machine = LoadMonitors::start();
     let slave = slave(&slave_out, &ports, &[]);
     let master = side("master", &master_out, &ports, &["--until-stopped"]);
     let (datagrams, streams) = (ports.datagrams(), ports.streams());
-    let watcher = Session::open(&SessionConfig {
+    let role = ConnectionRole::Dial;
+    let watcher = BusSession::open(&BusConfig {
         node: "watcher".to_owned(),
         connect_timeout: ANSWER,
-        ..SessionConfig::new(Side::Master, Role::Dial, "127.0.0.1", datagrams, streams)
+        ..BusConfig::new(Side::Master, role, "127.0.0.1", datagrams, streams)
     })
     .expect("the slave listens");
-    let seen = Arc::new(Mutex::new((String::new(), 0, 0)));
-    let (of_state, of_pose, of_force) = (seen.clone(), seen.clone(), seen.clone());
+    let received = Arc::new(Mutex::new((String::new(), 0, 0)));
+    let (of_state, of_pose, of_force) = (received.clone(), received.clone(), received.clone());
     let _states = watcher
         .subscribe(
             "palpate/slave/operating_state",
@@ -387,7 +410,7 @@ fn a_third_party_sees_the_state_and_commands_it() {
             of_force.lock().expect("whole").2 += 1;
         })
         .expect("subscribes");
-    let is = |state: &str| (seen.lock().expect("whole").0 == state).then_some(());
+    let is = |state: &str| (received.lock().expect("whole").0 == state).then_some(());
     wait_for("ENABLED", || is("ENABLED"));
     let mut commands = watcher.command_client("slave").expect("a name");
     let mut ask = |word: &str| commands.command(word, Time(1), ANSWER);
@@ -406,22 +429,22 @@ fn a_third_party_sees_the_state_and_commands_it() {
     topic.publish(&word, Time(2)).expect("open");
     wait_for("ENABLED again", || is("ENABLED"));
     wait_for("50 Hz of measurements", || {
-        let seen = seen.lock().expect("whole");
-        (seen.1 > 25 && seen.2 > 25).then_some(())
+        let counts = received.lock().expect("whole");
+        (counts.1 > 25 && counts.2 > 25).then_some(())
     });
     let ended = [master, slave].map(|side| {
         side.interrupt();
         side.end()
     });
-    let machine = machine.testify();
-    ended.iter().for_each(|ended| ended.assert_held(&machine));
+    let machine = machine.finish();
+    ended.iter().for_each(|ended| ended.assert_passed(&machine));
     let slave = records(&slave_out).slave;
-    let held = slave.iter().filter(|record| record.state != 1).count();
-    assert!(held > 0 && slave.last().is_some(), "{held}");
+    let halted = slave.iter().filter(|record| record.state != 1).count();
+    assert!(halted > 0 && slave.last().is_some(), "{halted}");
 }
 
-/// Noise at both ports for two seconds: datagrams of every length, and streams that say nothing.
-fn shout(ports: &Ports) {
+/// Sends noise to both ports for two seconds: datagrams of every length, and streams without a protocol.
+fn send_noise(ports: &Ports) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let mut noise = [0_u8; 1400];
     for round in 0..400_usize {
@@ -441,25 +464,25 @@ fn shout(ports: &Ports) {
 }
 
 #[test]
-fn garbage_at_the_ports_of_the_bus_disturbs_no_session() {
+fn garbage_at_bus_ports_does_not_disturb_a_session() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [near, far] = ["near", "far"].map(|name| folder.path().join(name));
-    let machine = Witnesses::start();
+    let machine = LoadMonitors::start();
     let slave = sides::slave(&far, &ports, &[]);
     let mut master = side("master", &near, &ports, &["--until-stopped"]);
-    let before = master.records_until("frames", |it| newest_taken(it) > 1000);
-    shout(&ports);
-    // frames go on to come
+    let before = master.records_until("frames", |it| newest_received(it) > 1000);
+    send_noise(&ports);
+    // frames continue to arrive
     master.records_until("more frames", |it| {
-        newest_taken(it) > newest_taken(&before) + 3000
+        newest_received(it) > newest_received(&before) + 3000
     });
     let ended = [master, slave].map(|side| {
         side.interrupt();
         side.end()
     });
-    let machine = machine.testify();
+    let machine = machine.finish();
     for ended in &ended {
-        ended.assert_held(&machine);
+        ended.assert_passed(&machine);
         let summary = ended.summary();
         assert_eq!(
             summary["safety"]["faults"].as_array().map(Vec::len),
@@ -470,7 +493,7 @@ fn garbage_at_the_ports_of_the_bus_disturbs_no_session() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_named() {
+fn port_in_use_is_reported() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let taken = TcpListener::bind(("127.0.0.1", ports.streams())).expect("free");
     let ended = side("slave", folder.path(), &ports, &["--duration", "6"]).end();
@@ -478,4 +501,41 @@ fn a_port_that_is_taken_is_named() {
     let stderr = &ended.stderr;
     assert_eq!(ended.code, Some(3), "{stderr}");
     assert!(stderr.contains(&ports.streams().to_string()), "{stderr}");
+}
+
+/// The user and group `nobody` of most distributions.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn unprivileged_user_gets_a_namespace_link() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // the build folder may be closed to another user
+    let binary = folder.path().join("palpate");
+    std::fs::copy(env!("CARGO_BIN_EXE_palpate"), &binary).expect("a copy");
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), open).expect("ours");
+    let as_nobody = |words: &[&str]| {
+        let mut command = Command::new(&binary);
+        if nix::unistd::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command.args(words).current_dir(folder.path());
+        command.output().expect("the binary starts")
+    };
+    let found: serde_json::Value =
+        serde_json::from_slice(&as_nobody(&["doctor", "--json"]).stdout).expect("JSON");
+    let allowed = |subject: &str| {
+        let findings = found["findings"].as_array().expect("findings");
+        let own = findings.iter().find(|one| one["subject"] == subject);
+        own.expect("a finding")["allowed"] == true
+    };
+    if !allowed("user_namespaces") || !(allowed("tun_device") || allowed("netem")) {
+        return eprintln!("not judged: this machine allows no namespaces or no device: {found}");
+    }
+    let words = "run -q --no-console --duration 1 --tissue sheet --twin sheet --out run";
+    let words: Vec<&str> = words.split(' ').collect();
+    let ended = as_nobody(&words);
+    let report = folder.path().join("run/report.html");
+    let report = std::fs::read_to_string(report).unwrap_or_else(|_| panic!("{ended:?}"));
+    assert!(report.contains("two network namespaces"), "{ended:?}");
 }

@@ -1,9 +1,9 @@
-//! What the operator feels of a hidden lump at 500 ms round trip, with the twin and without.
+//! Felt stiffness of a hidden lump at 500 ms round trip, with the twin and without.
 
 use std::process::Command;
 
 #[test]
-fn the_twin_conveys_sheet_and_lump_at_half_a_second_and_waves_do_not() {
+fn twin_renders_sheet_and_lump_at_500_ms_and_waves_do_not() {
     let contact = |mode: &str| {
         let folder = tempfile::tempdir().expect("a folder");
         let output = Command::new(env!("CARGO_BIN_EXE_palpate"))

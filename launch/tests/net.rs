@@ -1,46 +1,50 @@
-//! The net beneath a change of shape: what a user, a script or another program meets must stay as it is kept in `net/`.
+//! Snapshot tests: hashes, help, messages and keys that users, scripts or other programs meet must equal the files
+//! in `net/`.
 //!
-//! A difference is a decision: `PALPATE_NET=keep cargo test --release -p palpate --test net` writes the files anew, and the
-//! commit says why. Source: ours.
+//! A difference is a decision: `PALPATE_NET=write cargo test --release -p palpate --test net` writes the files anew,
+//! and the commit gives the reason. Source: ours.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::AtomicBool;
 
 use palpate_session::config::Config;
-use palpate_session::lab::Session;
+use palpate_session::lab::VirtualSession;
+use palpate_session::pool::run_jobs;
 use palpate_transport::coupling::Mode;
 use palpate_transport::msg::schema::ros2msg;
 use palpate_transport::trace::Side;
 use serde_json::Value;
 
-fn kept(file: &str) -> PathBuf {
+fn snapshot(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/net")
         .join(file)
 }
 
-/// Compares with the kept file, line by line, and names each line that differs.
+/// Compares with the snapshot, line by line, and lists each line that differs.
 fn check(file: &str, now: &str) {
-    let path = kept(file);
-    if std::env::var_os("PALPATE_NET").is_some_and(|value| value == "keep") {
+    let path = snapshot(file);
+    if std::env::var_os("PALPATE_NET").is_some_and(|value| value == "write") {
         std::fs::write(&path, now).expect("writable");
         return;
     }
-    let then = std::fs::read_to_string(&path).expect("a kept file");
+    let then = std::fs::read_to_string(&path).expect("a snapshot");
     let [before, after] = [then.as_str(), now].map(|text| text.lines().collect::<Vec<_>>());
     let gone = before.iter().filter(|line| !after.contains(line));
     let new = after.iter().filter(|line| !before.contains(line));
-    let told: Vec<String> = (gone.map(|line| format!("- {line}")))
+    let differences: Vec<String> = (gone.map(|line| format!("- {line}")))
         .chain(new.map(|line| format!("+ {line}")))
         .collect();
-    assert_eq!(told, Vec::<String>::new(), "{}", path.display());
+    assert_eq!(differences, Vec::<String>::new(), "{}", path.display());
     assert_eq!(then, now, "{}: the order of lines", path.display());
 }
 
 fn palpate(arguments: &[&str]) -> Output {
-    // from the workspace's folder, where the scenes and files of the tests lie
+    // in the workspace's folder, which holds the scenes and files of the tests
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     Command::new(env!("CARGO_BIN_EXE_palpate"))
         .args(arguments)
@@ -50,8 +54,17 @@ fn palpate(arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// Sessions of virtual time, each by a name and what follows the link of every session; a second long unless said.
-const SESSIONS: [(&str, &str); 34] = [
+/// Default flags of a session of [`SESSIONS`].
+const LINK: [(&str, &str); 5] = [
+    ("--duration", "1"),
+    ("--seed", "7"),
+    ("--rtt-ms", "60"),
+    ("--jitter-ms", "8"),
+    ("--loss", "0.03"),
+];
+
+/// Sessions of virtual time, each by a name and its flags beside [`LINK`].
+const SESSIONS: [(&str, &str); 38] = [
     ("default", ""),
     ("direct", "--mode direct"),
     ("wave", "--mode wave"),
@@ -62,11 +75,21 @@ const SESSIONS: [(&str, &str); 34] = [
     ("iss", "--mode iss"),
     ("mmt", "--mode mmt"),
     ("auto", "--mode auto"),
+    ("auto-2ms", "--mode auto --rtt-ms 2 --jitter-ms 0.2"),
+    // between the two bounds of its delay, so it keeps its first choice: the twin
+    ("auto-5ms", "--mode auto --rtt-ms 5 --jitter-ms 0.5"),
+    // near, and from 2.5 s on so far that the share of the twin is blended while the hand feels it
+    (
+        "auto-blends",
+        "--mode auto --rtt-ms 2 --jitter-ms 0.2 --duration 4 \
+         --set link.change=[{at_s=2.5,forward={oneway_ms=15},back={oneway_ms=15}}]",
+    ),
     (
         "wave-filtered",
         "--mode wave --set coupling.wave_filter_hz=20",
     ),
     ("matched-slave", "--mode wave --set coupling.matching=slave"),
+    ("matched-none", "--mode wave --set coupling.matching=none"),
     ("matched-both", "--mode wave --set coupling.matching=both"),
     ("springs", "--twin sheet --tissue sheet-lump"),
     ("springs-fine", "--twin sheet-fine --tissue sheet"),
@@ -125,7 +148,7 @@ const SESSIONS: [(&str, &str); 34] = [
     ),
 ];
 
-/// Both tools of a hand are in this script's rehearsal, where a session has one.
+/// Scripts of rehearsals; a rehearsal's hand has two tools, a session's has one.
 const SCRIPTS: [(&str, &str); 2] = [
     ("biopsy", "--script biopsy"),
     (
@@ -135,29 +158,40 @@ const SCRIPTS: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn sessions_have_the_hashes_that_are_kept() {
+fn session_hashes_match_the_snapshot() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut text = String::new();
-    let link = "--duration 1 --seed 7 --rtt-ms 60 --jitter-ms 8 --loss 0.03";
+    let mut calls = Vec::new();
     for (name, flags) in SESSIONS {
-        let flags = match flags.contains("--duration") {
-            true => format!("--seed 7 --rtt-ms 60 --jitter-ms 8 --loss 0.03 {flags}"),
-            false => format!("{link} {flags}"),
-        };
-        let hash = hash_of("lab", name, &flags, folder.path());
-        writeln!(text, "{name} {hash}").expect("a text");
+        let mut flags = flags.to_owned();
+        for (flag, value) in LINK {
+            if !flags.contains(flag) {
+                write!(flags, " {flag} {value}").expect("a text");
+            }
+        }
+        calls.push(("lab", name, flags));
     }
-    for (name, flags) in SCRIPTS {
-        let hash = hash_of("rehearse", name, flags, folder.path());
-        writeln!(text, "rehearse-{name} {hash}").expect("a text");
-    }
+    calls.extend(SCRIPTS.map(|(name, flags)| ("rehearse", name, flags.to_owned())));
+    // each call computes on one core
+    let line = |number: usize| {
+        let (command, name, flags) = &calls[number];
+        let hash = hash_of(command, name, flags, folder.path());
+        let prefix = if *command == "lab" { "" } else { "rehearse-" };
+        Ok::<_, Infallible>(format!("{prefix}{name} {hash}\n"))
+    };
+    let mut lines = vec![String::new(); calls.len()];
+    let never = AtomicBool::new(false);
+    let Ok(()) = run_jobs(calls.len(), 2, &never, &line, |number, line| {
+        lines[number] = line;
+        Ok(())
+    });
+    let mut text = lines.concat();
     for side in [Side::Master, Side::Slave] {
         writeln!(text, "restart-{} {}", side.name(), restarted(side)).expect("a text");
     }
     check("hashes.txt", &text);
 }
 
-/// Hash of one call, which must have run; checks that do not hold are of no matter here.
+/// Hash of one call, which must run; failed checks do not matter here.
 fn hash_of(command: &str, name: &str, flags: &str, folder: &Path) -> String {
     let out = folder.join(name).display().to_string();
     let mut arguments = vec![command, "--json", "-q", "--out", &out];
@@ -173,7 +207,7 @@ fn hash_of(command: &str, name: &str, flags: &str, folder: &Path) -> String {
     summary["trace_hash"].as_str().expect("a hash").to_owned()
 }
 
-/// Hash of a session in which a side begins anew in the middle.
+/// Hash of a session in which a side restarts in the middle.
 fn restarted(side: Side) -> String {
     let mut config = Config {
         duration_s: 1.0,
@@ -182,7 +216,7 @@ fn restarted(side: Side) -> String {
         ..Config::default()
     };
     config.coupling.mode = Mode::WaveTdpa;
-    let mut session = Session::new(&config).expect("valid");
+    let mut session = VirtualSession::new(&config).expect("valid");
     for tick in 0..session.ticks() {
         if tick == 500 {
             session.restart(side).expect("the scene is still there");
@@ -192,7 +226,7 @@ fn restarted(side: Side) -> String {
     session.trace_hash()
 }
 
-/// Every command and the calls below it.
+/// Every command and subcommand.
 const COMMANDS: [&str; 22] = [
     "",
     "run",
@@ -219,7 +253,7 @@ const COMMANDS: [&str; 22] = [
 ];
 
 #[test]
-fn help_texts_are_as_they_are_kept() {
+fn help_matches_the_snapshot() {
     let mut text = String::new();
     for command in COMMANDS {
         let mut arguments: Vec<&str> = command.split_whitespace().collect();
@@ -232,7 +266,7 @@ fn help_texts_are_as_they_are_kept() {
     check("help.txt", &text);
 }
 
-/// Paths of all fields below a value; those of a list's elements have `[]`.
+/// Paths of all fields below a value; those of list elements have `[]`.
 fn fields(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
@@ -256,7 +290,7 @@ fn fields(value: &Value, path: &str, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn summaries_checks_and_recordings_have_the_names_that_are_kept() {
+fn summary_keys_checks_and_topics_match_the_snapshot() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut keys = String::new();
     let mut checks = String::new();
@@ -314,7 +348,7 @@ fn channels(recording: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn messages_are_described_as_they_are_kept() {
+fn message_schemas_match_the_snapshot() {
     use palpate_transport::msg::crtk;
     use palpate_transport::msg::{JointState, Message as _, OperatingStateReport, PoseStamped};
     use palpate_transport::msg::{StringStamped, TwistStamped, WrenchStamped};
@@ -346,7 +380,7 @@ fn messages_are_described_as_they_are_kept() {
     check("messages.txt", &text);
 }
 
-/// Calls that are refused, with their exit.
+/// Calls that are refused, with their exit status.
 const REFUSED: [&str; 26] = [
     "lab --rtt-ms -5",
     "lab --loss 2",
@@ -377,7 +411,7 @@ const REFUSED: [&str; 26] = [
 ];
 
 #[test]
-fn bad_calls_end_and_say_what_is_kept() {
+fn refusals_match_the_snapshot() {
     let mut text = String::new();
     for call in REFUSED {
         let output = palpate(&call.split_whitespace().collect::<Vec<_>>());

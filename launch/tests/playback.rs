@@ -1,6 +1,6 @@
-//! Recordings on the console: listed, opened, gone to and fro in; and what is none, refused.
+//! Tests of recordings on the console: listed, opened and sought; and refused if invalid.
 
-mod witness;
+mod load_monitor;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,11 +10,11 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use palpate_console::playback::PlaybackDesk;
-use palpate_console::playback::reel::Reel;
-use palpate_console::playback::shelf::Shelf;
-use palpate_session::monitor::request::Transport;
-use palpate_session::monitor::{Desk, Order, wire};
+use palpate_console::playback::PlaybackController;
+use palpate_console::playback::recording_library::RecordingLibrary;
+use palpate_console::playback::timeline::RecordingTimeline;
+use palpate_session::monitor::request::PlaybackRequest;
+use palpate_session::monitor::{MonitorController, OperatorOrder, wire};
 
 fn palpate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_palpate"))
@@ -23,7 +23,7 @@ fn palpate(arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// A session in virtual time, recorded.
+/// Records a session in virtual time.
 fn record(folder: &Path, mode: &str) {
     let out = folder.to_str().expect("UTF-8");
     let flags = ["lab", "--duration", "4", "--mode", mode, "--twin", "sheet"];
@@ -32,106 +32,122 @@ fn record(folder: &Path, mode: &str) {
     assert!(folder.join("recording.mcap").exists(), "{output:?}");
 }
 
-fn holds(what: &str, check: impl Fn() -> bool) {
-    witness::wait_for(what, || check().then_some(()));
+fn wait_until(what: &str, check: impl Fn() -> bool) {
+    load_monitor::wait_for(what, || check().then_some(()));
 }
 
-fn desk(reels: [Option<Arc<Reel>>; 2], shelf: Shelf) -> Arc<PlaybackDesk> {
+fn controller(
+    timelines: [Option<Arc<RecordingTimeline>>; 2],
+    library: RecordingLibrary,
+) -> Arc<PlaybackController> {
     let stop = Arc::new(AtomicBool::new(false));
-    let [first, second] = reels;
-    PlaybackDesk::open([first, second], shelf, &stop).expect("threads")
+    let [first, second] = timelines;
+    PlaybackController::open([first, second], library, &stop).expect("threads")
 }
 
-fn ask(desk: &PlaybackDesk, what: Transport) -> Result<String, String> {
-    desk.take(&Order::Replay { what })
+fn request(controller: &PlaybackController, what: PlaybackRequest) -> Result<String, String> {
+    controller.execute(&OperatorOrder::Replay { what })
 }
 
-fn developed(reel: &Reel) {
-    holds("the surface is made", || reel.front().1);
+fn wait_for_surface(timeline: &RecordingTimeline) {
+    wait_until("the surface is made", || timeline.surface_end().1);
 }
 
-/// Where the nodes of the surface are, without the head of the frame.
-fn surface(desk: &PlaybackDesk, place: usize) -> Vec<u8> {
-    let sent = desk.board().place(place).surface_sent();
+/// Positions of the surface's nodes, without the header of the frame.
+fn surface(controller: &PlaybackController, place: usize) -> Vec<u8> {
+    let sent = controller.latest_state().session(place).subscribe().surface;
     let bytes = sent.borrow().clone();
     bytes.get(wire::HEADER..).unwrap_or_default().to_vec()
 }
 
 #[test]
-fn a_recording_is_gone_to_and_fro_in_and_shows_the_same_again() {
+fn seeking_shows_the_same_surface_again() {
     let folder = tempfile::tempdir().expect("a folder");
     record(folder.path(), "mmt");
     let file = folder.path().join("recording.mcap");
-    let reel = Reel::open(&file, "one").expect("whole");
+    let timeline = RecordingTimeline::open(&file, "one").expect("whole");
     assert!(
-        (reel.length_s() - 3.999).abs() < 0.05,
+        (timeline.length_s() - 3.999).abs() < 0.05,
         "{}",
-        reel.length_s()
+        timeline.length_s()
     );
-    developed(&reel);
-    let told = reel.told();
-    assert_eq!(told["film"]["different"], 0, "{told}");
-    assert_eq!(told["film"]["without"], serde_json::Value::Null);
+    wait_for_surface(&timeline);
+    let facts = timeline.page_facts();
+    assert_eq!(facts["film"]["different"], 0, "{facts}");
+    assert_eq!(facts["film"]["without"], serde_json::Value::Null);
     assert!(
-        told["summary"]["contact"]["peak_force_n"].is_number(),
-        "{told}"
+        facts["summary"]["contact"]["peak_force_n"].is_number(),
+        "{facts}"
     );
 
-    let desk = desk([Some(Arc::clone(&reel)), None], Shelf::default());
-    let seen = |at_s: f64| {
-        let before = surface(&desk, 0);
-        ask(&desk, Transport::Seek(at_s)).expect("open");
-        holds("another picture", || surface(&desk, 0) != before);
-        surface(&desk, 0)
+    let controller = controller(
+        [Some(Arc::clone(&timeline)), None],
+        RecordingLibrary::default(),
+    );
+    let surface_at = |at_s: f64| {
+        let before = surface(&controller, 0);
+        request(&controller, PlaybackRequest::Seek(at_s)).expect("open");
+        wait_until("another surface", || surface(&controller, 0) != before);
+        surface(&controller, 0)
     };
-    holds("the first picture", || !surface(&desk, 0).is_empty());
-    let rest = surface(&desk, 0);
-    let deep = seen(3.2);
-    let other = seen(2.5);
+    wait_until("the first surface", || !surface(&controller, 0).is_empty());
+    let rest = surface(&controller, 0);
+    let deep = surface_at(3.2);
+    let other = surface_at(2.5);
     assert!(deep != rest && other != deep);
-    assert_eq!(seen(3.2), deep, "the same moment, come to from before");
-    assert!(seen(1e9) != deep, "clamped");
-    assert_eq!(seen(3.2), deep, "and from behind");
+    assert_eq!(
+        surface_at(3.2),
+        deep,
+        "the same moment, come to from before"
+    );
+    assert!(surface_at(1e9) != deep, "clamped");
+    assert_eq!(surface_at(3.2), deep, "and from behind");
 
     for bad in [
-        Transport::Seek(f64::NAN),
-        Transport::Speed(0.0),
-        Transport::Speed(9.0),
-        Transport::Offset(1e9),
-        Transport::Open {
+        PlaybackRequest::Seek(f64::NAN),
+        PlaybackRequest::Speed(0.0),
+        PlaybackRequest::Speed(9.0),
+        PlaybackRequest::Offset(1e9),
+        PlaybackRequest::Open {
             number: 0,
             beside: false,
         },
     ] {
-        assert!(ask(&desk, bad).is_err(), "{bad:?}");
+        assert!(request(&controller, bad).is_err(), "{bad:?}");
     }
-    let refused = desk.take(&Order::Impedance { nspm: 3.0 });
+    let refused = controller.execute(&OperatorOrder::Impedance { nspm: 3.0 });
     assert!(refused.expect_err("refused").contains("recording"));
     assert_eq!(
-        desk.resource("trace/1").map(|one| one.1),
-        Some(reel.table())
+        controller.resource("trace/1").map(|one| one.1),
+        Some(timeline.table())
     );
     for none in ["trace/2", "trace/", "trace/../1", "trace/-1", "x"] {
-        assert!(desk.resource(none).is_none(), "{none}");
+        assert!(controller.resource(none).is_none(), "{none}");
     }
 }
 
 #[test]
-fn two_are_played_beside_each_other_with_an_offset() {
+fn two_recordings_play_with_an_offset() {
     let folder = tempfile::tempdir().expect("a folder");
     let runs = ["one", "two"].map(|name| folder.path().join(name));
     record(&runs[0], "mmt");
     record(&runs[1], "wave");
     fs::write(folder.path().join("cut.mcap"), b"\x89MCAP0\r\n").expect("written");
-    let shelf = Shelf::of(Some(folder.path().to_owned()));
+    let library = RecordingLibrary::of(Some(folder.path().to_owned()));
     let number = |name: &str| {
-        let one = shelf.listed().iter().find(|one| one.name.starts_with(name));
+        let one = library
+            .entries
+            .iter()
+            .find(|one| one.name.starts_with(name));
         one.expect("listed").number
     };
     let (cut, one, two) = (number("cut"), number("one"), number("two"));
-    let desk = desk([None, None], shelf.clone());
-    assert!(ask(&desk, Transport::Play).is_err(), "nothing is open");
-    let open = |number, beside| ask(&desk, Transport::Open { number, beside });
+    let controller = controller([None, None], library.clone());
+    assert!(
+        request(&controller, PlaybackRequest::Play).is_err(),
+        "nothing is open"
+    );
+    let open = |number, beside| request(&controller, PlaybackRequest::Open { number, beside });
     assert!(open(two, true).is_err(), "beside nothing");
     let why = open(cut, false).expect_err("no ticks");
     let path = folder.path().display().to_string();
@@ -139,52 +155,53 @@ fn two_are_played_beside_each_other_with_an_offset() {
     assert!(open(77, false).is_err());
     open(one, false).expect("whole");
     open(two, true).expect("whole");
-    ask(&desk, Transport::Offset(-0.5)).expect("in range");
+    request(&controller, PlaybackRequest::Offset(-0.5)).expect("in range");
     let newest = |place: usize| {
-        let now = *desk.board().place(place).records().borrow();
+        let now = *controller.latest_state().session(place).records().borrow();
         now[0].map(|record| record.tick)
     };
-    ask(&desk, Transport::Speed(4.0)).expect("in range");
-    ask(&desk, Transport::Play).expect("open");
-    holds("both go on", || {
+    request(&controller, PlaybackRequest::Speed(4.0)).expect("in range");
+    request(&controller, PlaybackRequest::Play).expect("open");
+    wait_until("both go on", || {
         newest(0) > Some(200) && newest(1) > Some(700)
     });
-    ask(&desk, Transport::Pause).expect("open");
-    ask(&desk, Transport::Seek(2.0)).expect("open");
-    holds("it is there", || {
+    request(&controller, PlaybackRequest::Pause).expect("open");
+    request(&controller, PlaybackRequest::Seek(2.0)).expect("open");
+    wait_until("it is there", || {
         newest(0).is_some_and(|tick| tick.abs_diff(2000) <= 1)
     });
     let ticks = [0, 1].map(newest);
     let apart = ticks[1].expect("shown") as i64 - ticks[0].expect("shown") as i64;
     assert!((499..=501).contains(&apart), "{ticks:?}");
-    ask(&desk, Transport::Close).expect("closed");
+    request(&controller, PlaybackRequest::Close).expect("closed");
     assert!(
-        surface(&desk, 1).is_empty(),
+        surface(&controller, 1).is_empty(),
         "a session of waves has no twin"
     );
 }
 
 #[test]
-fn a_session_without_a_twin_says_so_and_shows_the_rest() {
+fn session_without_twin_states_why_and_shows_the_rest() {
     let folder = tempfile::tempdir().expect("a folder");
     record(folder.path(), "wave");
-    let reel = Reel::open(&folder.path().join("recording.mcap"), "waves").expect("whole");
-    developed(&reel);
-    let told = reel.told();
-    let why = told["film"]["without"].as_str().expect("a reason");
+    let timeline =
+        RecordingTimeline::open(&folder.path().join("recording.mcap"), "waves").expect("whole");
+    wait_for_surface(&timeline);
+    let facts = timeline.page_facts();
+    let why = facts["film"]["without"].as_str().expect("a reason");
     assert!(why.contains("no twin"), "{why}");
-    assert!(reel.table().len() > 1000);
-    assert!(reel.picture(1.0, None).is_none());
+    assert!(timeline.table().len() > 1000);
+    assert!(timeline.surface_at(1.0, None).is_none());
 }
 
 #[test]
-fn what_is_no_recording_is_refused_with_its_name() {
+fn invalid_recording_is_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     fs::write(path("text.mcap"), "not a recording").expect("written");
     fs::write(path("cut.mcap"), b"\x89MCAP0\r\n\x01\x20").expect("written");
     fs::create_dir(path("empty")).expect("made");
-    for (arguments, said) in [
+    for (arguments, message) in [
         (vec![path("text.mcap")], "starts with bytes"),
         (vec![path("cut.mcap")], "no message on"),
         (vec![path("empty")], "without a recording"),
@@ -199,7 +216,7 @@ fn what_is_no_recording_is_refused_with_its_name() {
         let output = palpate(&all);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
-        assert!(text.contains(said), "{arguments:?}: {text}");
+        assert!(text.contains(message), "{arguments:?}: {text}");
     }
     for flags in [
         &["--foxglove"][..],
@@ -213,7 +230,7 @@ fn what_is_no_recording_is_refused_with_its_name() {
 }
 
 #[test]
-fn it_is_served_writes_nothing_and_ends_well() {
+fn playback_writes_nothing_and_ends_on_ctrl_c() {
     let folder = tempfile::tempdir().expect("a folder");
     record(&folder.path().join("runs/one"), "mmt");
     let mut served = Command::new(env!("CARGO_BIN_EXE_palpate"))
@@ -222,9 +239,9 @@ fn it_is_served_writes_nothing_and_ends_well() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let mut said = BufReader::new(served.stderr.take().expect("piped"));
+    let mut stderr = BufReader::new(served.stderr.take().expect("piped"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("a line");
+    stderr.read_line(&mut line).expect("a line");
     let url = line.trim().strip_prefix("console: http://").expect("a url");
     let (host, path) = url.split_once('/').expect("a path");
     let get = |name: &str| {
@@ -250,7 +267,7 @@ fn it_is_served_writes_nothing_and_ends_well() {
         nix::unistd::Pid::from_raw(process),
         nix::sys::signal::Signal::SIGINT,
     )
-    .expect("told");
+    .expect("signalled");
     assert_eq!(served.wait().expect("ended").code(), Some(0));
     let left: Vec<_> = fs::read_dir(folder.path())
         .expect("there")
@@ -260,9 +277,10 @@ fn it_is_served_writes_nothing_and_ends_well() {
 }
 
 #[test]
-fn the_page_ends_it() {
+fn end_order_stops_playback() {
     let stop = Arc::new(AtomicBool::new(false));
-    let desk = PlaybackDesk::open([None, None], Shelf::default(), &stop).expect("threads");
-    assert!(desk.take(&Order::End).is_ok());
+    let controller = PlaybackController::open([None, None], RecordingLibrary::default(), &stop)
+        .expect("threads");
+    assert!(controller.execute(&OperatorOrder::End).is_ok());
     assert!(stop.load(Ordering::Relaxed));
 }

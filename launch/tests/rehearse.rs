@@ -1,4 +1,4 @@
-//! `palpate rehearse` as a person meets it: a built-in script, one that fails, one that cannot be read.
+//! Tests of `palpate rehearse`: a built-in script, a failing one, an unreadable one.
 //!
 //! Source: ours; exit statuses as in the README.
 
@@ -21,15 +21,20 @@ fn text(path: &Path) -> &str {
 
 fn checks(summary: &Value) -> Vec<(String, bool)> {
     let checks = summary["checks"].as_array().expect("checks").iter();
-    let held = |check: &Value| check["held"].as_bool().expect("a word");
+    let passed = |check: &Value| check["held"].as_bool().expect("a word");
     checks
-        .map(|check| (check["name"].as_str().unwrap_or("").to_owned(), held(check)))
+        .map(|check| {
+            (
+                check["name"].as_str().unwrap_or("").to_owned(),
+                passed(check),
+            )
+        })
         .collect()
 }
 
-/// A user's first try: it takes the nodule out, leaves whole files, and its configuration runs again to the same bits.
+/// A user's first try: it removes the nodule, leaves complete files, and its configuration repeats it bit by bit.
 #[test]
-fn tp_11_the_built_in_biopsy_takes_the_nodule_out() {
+fn tp_11_built_in_biopsy_removes_the_nodule() {
     let folder = tempfile::tempdir().expect("a folder");
     let [first, second] = ["one", "two"].map(|name| folder.path().join(name));
     let output = palpate(&[
@@ -69,9 +74,9 @@ fn tp_11_the_built_in_biopsy_takes_the_nodule_out() {
         summary["ticks"].as_u64()
     );
     assert!(recording.slave.is_empty());
-    // what instruments did is in it, and it is the same again, bit by bit
+    // the recording holds the edit batches, and replays bit-identically
     assert_eq!(
-        Some(recording.strokes.len() as u64),
+        Some(recording.edit_batches.len() as u64),
         summary["topology"]["strokes"].as_u64()
     );
     assert!(recording.links_cut() > 10, "{}", recording.links_cut());
@@ -100,7 +105,7 @@ fn tp_11_the_built_in_biopsy_takes_the_nodule_out() {
 }
 
 #[test]
-fn a_post_condition_that_does_not_hold_ends_with_1_and_a_wrong_script_with_2() {
+fn failed_postcondition_exits_1_and_bad_script_exits_2() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = folder.path().join("press.json");
     let write = |depth_m: f64| {
@@ -123,9 +128,9 @@ fn a_post_condition_that_does_not_hold_ends_with_1_and_a_wrong_script_with_2() {
     let output = palpate(&call);
     let summary: Value = serde_json::from_slice(&output.stdout).expect("a summary");
     assert_eq!(output.status.code(), Some(1), "{:?}", checks(&summary));
-    let broken = checks(&summary).into_iter().filter(|(_, held)| !held);
-    let broken: Vec<String> = broken.map(|(name, _)| name).collect();
-    assert_eq!(broken, ["most force on the hand"]);
+    let failed = checks(&summary).into_iter().filter(|(_, passed)| !passed);
+    let failed: Vec<String> = failed.map(|(name, _)| name).collect();
+    assert_eq!(failed, ["most force on the hand"]);
     write(4.0);
     for (arguments, parts) in [
         (
@@ -154,9 +159,9 @@ fn a_post_condition_that_does_not_hold_ends_with_1_and_a_wrong_script_with_2() {
     }
 }
 
-/// Without a script, the palpation of every session, on any tissue.
+/// Without a script, the default palpation runs on any tissue.
 #[test]
-fn a_rehearsal_without_a_script_palpates_the_twin() {
+fn rehearsal_without_script_palpates_the_twin() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = palpate(&[
         "rehearse",

@@ -1,14 +1,14 @@
-//! Scripts and rehearsals: on a small block with a nodule, with the whole of the operator's side.
+//! Tests of scripts and rehearsals: on a small block with a nodule, with the whole operator's side.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use palpate_analysis::play::play_watched;
-use palpate_analysis::progress::Unseen;
-use palpate_analysis::rehearsed::{Rehearsed, Watch};
-use palpate_console::rehearsal::run::{Run, play};
-use palpate_console::rehearsal::solo::{Solo, alone};
-use palpate_console::rehearsal::{Script, script};
+use palpate_analysis::progress::NoProgress;
+use palpate_analysis::rehearsal::{RehearsalResult, RehearsalWatch};
+use palpate_analysis::virtual_run;
+use palpate_console::rehearsal::run::{ScriptRun, play};
+use palpate_console::rehearsal::solo::{SoloSession, make_solo};
+use palpate_console::rehearsal::{RehearsalScript, script};
 use palpate_session::config::Config;
 use palpate_session::lab;
 
@@ -39,7 +39,7 @@ radius_m = 0.003
 stiffness_npm = 2000.0
 "#;
 
-/// What a hand does on that block; post-conditions follow.
+/// Steps on that block; post-conditions follow.
 const STEPS: &str = r#"
 tool_radius_m = 0.003
 [[step]]
@@ -73,38 +73,38 @@ fn scene_file(folder: &Path) -> PathBuf {
     path
 }
 
-/// The configuration of a rehearsal of a script on the small block, in a folder that holds the scene.
+/// Configuration of a rehearsal of a script on the small block, in a folder that holds the scene.
 fn config(folder: &Path, script: &str) -> Config {
     let mut config = Config::default();
-    let script = Script::parse(script, "test.toml").expect("a script");
+    let script = RehearsalScript::parse(script, "test.toml").expect("a script");
     script.apply(&mut config);
     config.twin = scene_file(folder).display().to_string();
-    alone(&mut config);
+    make_solo(&mut config);
     config
 }
 
-fn run(script: &str) -> Run {
+fn run(script: &str) -> ScriptRun {
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(folder.path(), script);
     let scene = lab::load_scene(&config.twin, "twin").expect("a scene");
-    let watch = Watch::new(&config, &scene).expect("it can be rehearsed");
-    let session = Solo::new(&config).expect("a session");
+    let watch = RehearsalWatch::new(&config, &scene).expect("valid conditions");
+    let session = SoloSession::new(&config).expect("a session");
     let stop = AtomicBool::new(false);
-    play(session, watch, &Unseen, &stop, |_| Ok(())).expect("nothing refuses")
+    play(session, watch, &NoProgress, &stop, |_| Ok(())).expect("nothing refuses")
 }
 
-fn rehearsed(script: &str) -> Rehearsed {
-    run(script).rehearsed.expect("a script of steps")
+fn rehearse(script: &str) -> RehearsalResult {
+    run(script).rehearsal.expect("a script of steps")
 }
 
 fn after(conditions: &str) -> String {
     format!("{STEPS}\n{conditions}")
 }
 
-/// Checks that do not hold, by name.
-fn broken(done: &Rehearsed) -> Vec<&str> {
-    let broken = done.checks.iter().filter(|check| !check.held);
-    broken.map(|check| check.name.as_str()).collect()
+/// Names of the failed checks.
+fn failed(done: &RehearsalResult) -> Vec<&str> {
+    let failed = done.checks.iter().filter(|check| !check.held);
+    failed.map(|check| check.name.as_str()).collect()
 }
 
 const HOLDING: &str = r#"
@@ -149,19 +149,15 @@ kind = "same-topology"
 "#;
 
 #[test]
-fn tp_11_a_scripted_session_feels_opens_carves_and_revises_and_all_that_must_hold_does() {
+fn tp_11_scripted_session_passes_all_postconditions() {
     let script = after(HOLDING);
     let one = run(&script);
-    let done = one.rehearsed.as_ref().expect("steps");
-    assert_eq!(broken(done), [""; 0], "{:#?}", done.checks);
+    let done = one.rehearsal.as_ref().expect("steps");
+    assert_eq!(failed(done), [""; 0], "{:#?}", done.checks);
     // the two of every rehearsal, and one for each post-condition
     assert_eq!(done.checks.len(), 2 + 11);
     let steps = &done.outcome.steps;
-    assert!(
-        steps[0].peak_force_n > 0.1,
-        "nothing was felt: {:?}",
-        steps[0]
-    );
+    assert!(steps[0].peak_force_n > 0.1, "no force: {:?}", steps[0]);
     assert!(steps[1].links_cut > 20 && steps[2].elements_removed > 10);
     assert_eq!(steps[3].elements_removed, -steps[2].elements_removed);
     assert_eq!(steps[4].elements_removed, steps[2].elements_removed);
@@ -171,26 +167,26 @@ fn tp_11_a_scripted_session_feels_opens_carves_and_revises_and_all_that_must_hol
         .iter()
         .find(|amount| amount.label == "nodule");
     assert_eq!(nodule.map(|amount| amount.elements), Some(0));
-    assert!(!one.surface.faces.is_empty());
-    // the same script, the same bits
+    assert!(!one.surface.triangles.is_empty());
+    // the same script gives the same bits
     let again = run(&script);
     assert_eq!(again.trace_hash, one.trace_hash);
-    assert_eq!(again.rehearsed, one.rehearsed);
+    assert_eq!(again.rehearsal, one.rehearsal);
 }
 
 /// Every post-condition can fail.
 #[test]
-fn a_post_condition_that_does_not_hold_is_found() {
+fn failed_postcondition_is_reported() {
     for (condition, name) in [
         ("kind = \"pieces\"\ncount = 2", "pieces"),
         (
             "kind = \"crossing\"\ncut = \"open\"\nlinks_min = 1\nstep = \"open\"",
             "links across the cut `open`",
         ),
-        ("kind = \"removed\"\nelements = 2", "tissue taken out"),
+        ("kind = \"removed\"\nelements = 2", "tissue removed"),
         (
             "kind = \"removed\"\nlabel = \"fat\"\nvolume_m3 = 1e-9\ntolerance = 0.5",
-            "`fat` taken out",
+            "`fat` removed",
         ),
         (
             "kind = \"left\"\nlabel = \"fat\"\nelements_max = 3",
@@ -202,7 +198,7 @@ fn a_post_condition_that_does_not_hold_is_found() {
         ),
         (
             "kind = \"untouched\"\nlabel = \"skin\"",
-            "elements of `skin`",
+            "touched nodes of `skin`",
         ),
         ("kind = \"force\"\nmost_n = 0.05", "most force"),
         (
@@ -211,51 +207,53 @@ fn a_post_condition_that_does_not_hold_is_found() {
         ),
         (
             "kind = \"undone\"\nto = \"start\"",
-            "linked as after `start`",
+            "topology equals that after `start`",
         ),
-        ("kind = \"ledger\"\nshare_max = 0.0", "energy"),
+        ("kind = \"ledger\"\nshare_max = 0.0", "unexplained share"),
     ] {
-        let done = rehearsed(&after(&format!("[[after]]\n{condition}")));
-        let broken = broken(&done);
+        let done = rehearse(&after(&format!("[[after]]\n{condition}")));
+        let failed = failed(&done);
         assert!(
-            broken.len() == 1 && broken[0].starts_with(name),
-            "{condition}: {broken:?} {:#?}",
+            failed.len() == 1 && failed[0].starts_with(name),
+            "{condition}: {failed:?} {:#?}",
             done.checks
         );
     }
 }
 
-/// What is told to another tissue is what was done: a change that is not told is found out.
+/// A second tissue gets the same edits; an omitted edit is detected.
 #[test]
-fn a_change_that_was_not_told_is_found_by_the_same_topology() {
+fn omitted_edit_fails_the_same_topology_check() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = after("[[after]]\nkind = \"same-topology\"");
     let config = config(folder.path(), &script);
     let scene = lab::load_scene(&config.twin, "twin").expect("a scene");
-    let mut watch = Watch::new(&config, &scene).expect("able").expect("steps");
-    let mut session = Solo::new(&config).expect("a session");
-    let mut missed = false;
+    let mut watch = RehearsalWatch::new(&config, &scene)
+        .expect("able")
+        .expect("steps");
+    let mut session = SoloSession::new(&config).expect("a session");
+    let mut omitted = false;
     for _ in 0..session.ticks() {
         let record = session.step();
         let twin = session.twin().expect("a twin");
-        // the first stroke of the blade is not heard of
-        if missed || twin.view().changes.is_empty() {
+        // the first edit of the blade is omitted
+        if omitted || twin.view().changes.is_empty() {
             watch.tick(&record, twin);
         } else {
-            missed = true;
+            omitted = true;
         }
     }
     let done = watch.finish(None);
     assert!(
-        broken(&done).contains(&"the remote tissue is cut as the twin is"),
+        failed(&done).contains(&"remote topology equals the twin's"),
         "{:#?}",
         done.checks
     );
 }
 
-/// TP-08: cut, join, hold, let go, take out and move in one session.
+/// TP-08: cut, glue, tack, untack, carve and move in one session.
 #[test]
-fn tp_08_a_scripted_session_uses_every_tool_and_joined_faces_hang_together() {
+fn tp_08_scripted_session_uses_every_tool_and_glue_joins_faces() {
     let script = r#"
 tool_radius_m = 0.002
 [[step]]
@@ -312,19 +310,19 @@ to = "glue"
 kind = "untouched"
 label = "nodule"
 "#;
-    let done = rehearsed(script);
-    assert_eq!(broken(&done), [""; 0], "{:#?}", done.checks);
+    let done = rehearse(script);
+    assert_eq!(failed(&done), [""; 0], "{:#?}", done.checks);
     let steps = &done.outcome.steps;
-    assert_ne!(steps[2].topology, steps[1].topology, "nothing was held");
+    assert_ne!(steps[2].topology, steps[1].topology, "nothing was fixed");
     assert!(steps[4].elements_removed > 0);
 }
 
 #[test]
-fn a_script_is_the_same_in_toml_and_json_and_out_of_a_configuration() {
+fn scripts_are_equal_in_toml_json_and_configuration() {
     let text = format!("name = \"test\"\n{}", after(HOLDING));
-    let one = Script::parse(&text, "test.toml").expect("TOML");
+    let one = RehearsalScript::parse(&text, "test.toml").expect("TOML");
     let value: serde_json::Value = toml::from_str(&text).expect("a table");
-    let two = Script::parse(&value.to_string(), "test.json").expect("JSON");
+    let two = RehearsalScript::parse(&value.to_string(), "test.json").expect("JSON");
     assert_eq!(one, two);
     let mut config = Config::default();
     one.apply(&mut config);
@@ -333,7 +331,7 @@ fn a_script_is_the_same_in_toml_and_json_and_out_of_a_configuration() {
 }
 
 #[test]
-fn a_wrong_script_is_refused_by_file_step_field_and_value() {
+fn bad_script_is_refused_by_file_step_field_and_value() {
     for (from, to, parts) in [
         (
             "depth_m = 0.006",
@@ -393,7 +391,7 @@ fn a_wrong_script_is_refused_by_file_step_field_and_value() {
     ] {
         let text = after(HOLDING);
         assert!(text.contains(from), "{from}");
-        let error = Script::parse(&text.replacen(from, to, 1), "cut.toml");
+        let error = RehearsalScript::parse(&text.replacen(from, to, 1), "cut.toml");
         let error = error.expect_err(to).to_string();
         for part in parts.into_iter().chain(["cut.toml"]) {
             assert!(error.contains(part), "{to}: no `{part}` in: {error}");
@@ -402,12 +400,12 @@ fn a_wrong_script_is_refused_by_file_step_field_and_value() {
 }
 
 #[test]
-fn a_script_that_the_tissue_cannot_bear_is_refused() {
+fn script_unsupported_by_the_tissue_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut config = config(folder.path(), STEPS);
     let wrong = |config: &Config, name: &str| {
         let scene = lab::load_scene(name, "twin").expect("a scene");
-        let refused = Watch::new(config, &scene).err();
+        let refused = RehearsalWatch::new(config, &scene).err();
         refused.expect("refused").to_string()
     };
     let text = wrong(&config, "sheet");
@@ -426,7 +424,7 @@ fn a_script_that_the_tissue_cannot_bear_is_refused() {
 }
 
 #[test]
-fn built_in_scripts_can_be_read() {
+fn built_in_scripts_are_valid() {
     for name in script::BUILT_IN.names() {
         let script = script::load(name).expect(name);
         assert_eq!(script.procedure.name, name);
@@ -442,9 +440,9 @@ fn built_in_scripts_can_be_read() {
     );
 }
 
-/// TP-11 over a network: the same script in `palpate lab`, both tissues open alike in the end.
+/// TP-11 over a network: the same script in `palpate lab`; both tissues end with the same topology.
 #[test]
-fn tp_11_the_same_script_opens_both_tissues_of_a_session_over_a_network() {
+fn tp_11_script_edits_both_tissues_over_a_network() {
     let folder = tempfile::tempdir().expect("a folder");
     scene_file(folder.path());
     let path = folder.path().join("script.toml");
@@ -457,14 +455,14 @@ fn tp_11_the_same_script_opens_both_tissues_of_a_session_over_a_network() {
         (link.oneway_ms, link.loss) = (100.0, 0.05);
     }
     let scene = lab::load_scene(&config.twin, "twin").expect("a scene");
-    let watch = Watch::new(&config, &scene).expect("able");
-    let session = lab::Session::new(&config).expect("a session");
+    let watch = RehearsalWatch::new(&config, &scene).expect("able");
+    let session = lab::VirtualSession::new(&config).expect("a session");
     let stop = AtomicBool::new(false);
-    let run = play_watched(session, watch, &Unseen, &stop, |_| Ok(()));
+    let run = virtual_run::play(session, watch, &NoProgress, &stop, |_| Ok(()));
     let run = run.expect("nothing refuses");
     assert_eq!(run.audit.violations, 0);
-    let done = run.rehearsed.expect("steps");
-    assert_eq!(broken(&done), [""; 0], "{:#?}", done.checks);
+    let done = run.rehearsal.expect("steps");
+    assert_eq!(failed(&done), [""; 0], "{:#?}", done.checks);
     assert!(done.outcome.steps[2].elements_removed > 10);
     assert_eq!(
         run.master.last().map(|record| record.topology),

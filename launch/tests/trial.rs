@@ -1,4 +1,4 @@
-//! Trials, replays and tuning from the command line: what a person runs, and what is left in the folder.
+//! Tests of trials, replays and tuning by the command line, and of the files that they write.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -95,7 +95,7 @@ fn results_do_not_depend_on_jobs_shards_or_interruptions() {
 }
 
 #[test]
-fn flags_win_over_the_file_and_stay_with_the_folder() {
+fn flags_override_the_file_and_are_stored_in_the_folder() {
     let root = tempfile::tempdir().expect("a folder");
     let (file, out) = (root.path().join("small.toml"), root.path().join("out"));
     std::fs::write(&file, TRIAL).expect("writable");
@@ -110,15 +110,15 @@ fn flags_win_over_the_file_and_stay_with_the_folder() {
     ];
     let output = palpate(&[&["trial", text(&file), "--out", text(&out)], &flags[..]].concat());
     assert_eq!(code(&output), Some(0), "{}", words(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
-    assert_eq!((&told["rows"], &told["held"]), (&2.into(), &2.into()));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert_eq!((&summary["rows"], &summary["held"]), (&2.into(), &2.into()));
     let table = read(&out, "trials.csv");
     assert!(
         table.starts_with("row,condition,name,seed,repeat,coupling.hold_s,mode,rtt_ms,"),
         "{table}"
     );
     assert!(table.contains("\r\n0,0,,5,0,0.03,wave,40,"), "{table}");
-    // the folder says all that a merge needs
+    // the folder holds all that a merge needs
     let merged = root.path().join("merged");
     let output = palpate(&["trial", "merge", text(&out), "-q", "--out", text(&merged)]);
     assert_eq!(code(&output), Some(0), "{}", words(&output));
@@ -139,7 +139,7 @@ fn flags_win_over_the_file_and_stay_with_the_folder() {
 }
 
 #[test]
-fn bad_trials_and_foreign_folders_are_named() {
+fn bad_trials_and_foreign_folders_are_refused() {
     let root = tempfile::tempdir().expect("a folder");
     let file = root.path().join("bad.toml");
     let refused = |trial: &str, parts: &[&str]| {
@@ -182,7 +182,7 @@ fn bad_trials_and_foreign_folders_are_named() {
         "{}",
         words(&output)
     );
-    // a folder with rows of another trial is left alone
+    // a folder with rows of another trial stays unchanged
     let out = root.path().join("other");
     std::fs::write(&file, TRIAL).expect("writable");
     let short = [
@@ -204,7 +204,7 @@ fn bad_trials_and_foreign_folders_are_named() {
 }
 
 #[test]
-fn observers_and_impedances_are_kinds_of_trials() {
+fn observer_and_transparency_trials_run() {
     let root = tempfile::tempdir().expect("a folder");
     for (kind, more, column) in [
         (
@@ -230,7 +230,7 @@ fn observers_and_impedances_are_kinds_of_trials() {
         assert!(table.contains(column), "{table}");
         let lines: Vec<Vec<&str>> = table.lines().map(|l| l.split(',').collect()).collect();
         let place = |name: &str| lines[0].iter().position(|column| *column == name);
-        // a press on a steady line is measured, one on a line of waves that jitters is mostly not
+        // a press on a steady line is measured, on a wave line with jitter it mostly is not
         let of = |name: &str| place(name).map(|at| (lines[1][at], lines[2][at]));
         if kind == "transparency" {
             assert_eq!((lines.len(), place("unmeasured_share")), (2, None));
@@ -246,7 +246,7 @@ fn observers_and_impedances_are_kinds_of_trials() {
             assert_eq!(known, Some((true, false)), "{table}");
             assert_eq!(of("observer"), Some(("simulated", "simulated")));
             let answers = read(&out, "answers.csv");
-            // a line for its names, and six comparisons of either run
+            // a header line, and six comparisons of either run
             assert_eq!(answers.lines().count(), 13, "{answers}");
             assert!(out.join("answers.parquet").exists());
         }
@@ -257,7 +257,7 @@ fn observers_and_impedances_are_kinds_of_trials() {
 }
 
 #[test]
-fn a_recording_is_the_same_again_and_a_what_if_is_not() {
+fn replay_is_bit_identical_and_changed_replay_is_not() {
     let root = tempfile::tempdir().expect("a folder");
     let first = root.path().join("first");
     let set = [
@@ -308,7 +308,7 @@ fn a_recording_is_the_same_again_and_a_what_if_is_not() {
     assert_eq!(code(&output), Some(2));
 }
 
-/// What is not the same, or not whole, is on the page and on stderr as well.
+/// A difference or damage is reported on the page and on stderr.
 fn damaged_recordings(root: &Path, whole: &Path) {
     let of = |folder: &Path| std::fs::read(folder.join("recording.mcap")).expect("a recording");
     let bytes = of(whole);
@@ -316,27 +316,31 @@ fn damaged_recordings(root: &Path, whole: &Path) {
     std::fs::write(&cut, &bytes[..bytes.len() * 6 / 10]).expect("writable");
     let out = root.join("cut-again");
     let output = palpate(&["replay", text(&cut), "--out", text(&out)]);
-    let said = words(&output);
+    let stderr = words(&output);
     let (page, summary) = (read(&out, "report.html"), read(&out, "summary.json"));
-    assert!(said.contains("damaged at byte"), "{said}");
+    assert!(stderr.contains("damaged at byte"), "{stderr}");
     assert!(page.contains("damaged at byte"));
     let summary: Value = serde_json::from_str(&summary).expect("JSON");
     let unrun = summary["checks"].as_array().and_then(|checks| {
         let named = |c: &&Value| c["name"] == "recorded ticks that could not be run";
         checks.iter().find(named)?["value"].as_f64()
     });
-    let held = unrun == Some(0.0);
-    assert_eq!(code(&output), Some(i32::from(!held)), "{unrun:?}: {said}");
-    assert_eq!(said.contains("could not be run"), !held, "{said}");
+    let complete = unrun == Some(0.0);
+    assert_eq!(
+        code(&output),
+        Some(i32::from(!complete)),
+        "{unrun:?}: {stderr}"
+    );
+    assert_eq!(stderr.contains("could not be run"), !complete, "{stderr}");
     assert!(page.contains("recorded ticks that could not be run"));
 }
 
 #[test]
-fn a_link_that_is_told_gets_a_proposal_with_reasons() {
+fn stated_link_gets_a_proposal_with_reasons() {
     let root = tempfile::tempdir().expect("a folder");
     let out = root.path().join("tune");
-    let said = ["--rtt-ms", "300", "--loss", "0.05"];
-    let arguments = [&["tune", "--json", "--out", text(&out)], &said[..]].concat();
+    let link_flags = ["--rtt-ms", "300", "--loss", "0.05"];
+    let arguments = [&["tune", "--json", "--out", text(&out)], &link_flags[..]].concat();
     let output = palpate(&arguments);
     assert_eq!(code(&output), Some(0), "{}", words(&output));
     let tune: Value = serde_json::from_str(&read(&out, "tune.json")).expect("JSON");
@@ -350,7 +354,7 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
             .is_some_and(|reasons| reasons.len() >= 4)
     );
     assert_eq!(tune["set"][2], "codec.kind=deadband");
-    // the atlas that was drawn is there to be looked up, and to be chosen from again
+    // the atlas found for it is stored, and can be chosen from again
     let line = tune["impedances"][0]["atlas_line"].as_u64();
     let line = line.and_then(|line| {
         read(&out, "atlas.csv")
@@ -361,7 +365,7 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
     assert!(line.is_some_and(|line| line.starts_with("line,wave,")));
     let again = root.path().join("again");
     let atlas = ["--atlas", text(&out), "-q", "--out", text(&again)];
-    let output = palpate(&[&["tune"], &said[..], &atlas[..]].concat());
+    let output = palpate(&[&["tune"], &link_flags[..], &atlas[..]].concat());
     assert_eq!(code(&output), Some(0), "{}", words(&output));
     let other: Value = serde_json::from_str(&read(&again, "tune.json")).expect("JSON");
     assert_eq!(other["impedance_nspm"], tune["impedance_nspm"]);
@@ -383,7 +387,7 @@ fn a_link_that_is_told_gets_a_proposal_with_reasons() {
 }
 
 #[test]
-fn every_trial_that_is_shipped_reads() {
+fn every_shipped_trial_is_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("study/trials");
     let files = std::fs::read_dir(folder).expect("a folder of trials");
     let mut rows = 0;
@@ -397,7 +401,7 @@ fn every_trial_that_is_shipped_reads() {
 }
 
 #[test]
-fn an_atlas_is_drawn_of_what_is_asked_and_says_in_json_what_has_no_limit() {
+fn atlas_covers_the_requested_axes_with_limits_in_json() {
     let root = tempfile::tempdir().expect("a folder");
     let out = root.path().join("atlas");
     let file = root.path().join("axes.toml");
@@ -406,7 +410,7 @@ fn an_atlas_is_drawn_of_what_is_asked_and_says_in_json_what_has_no_limit() {
         "charts = [\"line\"]\noneway_ms = [5, 20]\nwall_npm = [300]\n",
     )
     .expect("writable");
-    let asked = [
+    let flags = [
         "--set",
         "charts=[\"line\", \"direct\"]",
         "--set",
@@ -416,7 +420,7 @@ fn an_atlas_is_drawn_of_what_is_asked_and_says_in_json_what_has_no_limit() {
     ];
     let arguments = [
         &["atlas", "--config", text(&file), "--json", "--seed", "3"],
-        &asked[..],
+        &flags[..],
         &["--out", text(&out)],
     ];
     let output = palpate(&arguments.concat());
@@ -442,9 +446,9 @@ fn an_atlas_is_drawn_of_what_is_asked_and_says_in_json_what_has_no_limit() {
     }
 }
 
-/// What a page would show of one condition and not of another, and what asks no person, is refused before anything runs.
+/// A trial is refused before it runs if a page would reveal the condition, or if it asks no person.
 #[test]
-fn a_trial_that_a_page_would_give_away_is_refused() {
+fn trial_that_a_page_would_reveal_is_refused() {
     let root = tempfile::tempdir().expect("a folder");
     let own = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -452,17 +456,17 @@ fn a_trial_that_a_page_would_give_away_is_refused() {
     );
     let own = std::fs::read_to_string(own).expect("ours");
     let grid = "rtt_ms = [0, 200]";
-    let seen = own.replace(grid, "mode = [\"wave\", \"mmt\"]");
-    assert_ne!(seen, own);
-    for (trial, said) in [
-        (seen.as_str(), "surface is seen"),
-        (TRIAL, "asks no person"),
+    let revealing = own.replace(grid, "mode = [\"wave\", \"mmt\"]");
+    assert_ne!(revealing, own);
+    for (trial, message) in [
+        (revealing.as_str(), "surface is seen"),
+        (TRIAL, "a person cannot answer"),
     ] {
         let (file, out) = (root.path().join("trial.toml"), root.path().join("out"));
         std::fs::write(&file, trial).expect("writable");
         let output = palpate(&["trial", text(&file), "--person", "P1", "--out", text(&out)]);
         assert_eq!(code(&output), Some(2), "{output:?}");
-        assert!(words(&output).contains(said), "{output:?}");
+        assert!(words(&output).contains(message), "{output:?}");
         assert!(!out.join("answers.csv").exists());
     }
 }

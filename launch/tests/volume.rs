@@ -1,4 +1,4 @@
-//! Volumes as a person at a terminal meets them: a phantom built, looked at, cut open and felt; bad input.
+//! Tests of volumes by the command line: a phantom is built, inspected, clipped and converted; bad input.
 //!
 //! Source: ours; seed-001 rows LV-04, RN-02 and RN-03 through the binary.
 
@@ -12,8 +12,8 @@ fn palpate(arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// What a call that must end well says.
-fn told(arguments: &[&str]) -> String {
+/// Stdout of a call that must succeed.
+fn stdout_of(arguments: &[&str]) -> String {
     let output = palpate(arguments);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
@@ -37,7 +37,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn lv_04_a_phantom_is_built_and_its_files_are_models_again() {
+fn lv_04_phantom_is_built_and_its_files_are_models() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     let out = at("limb");
@@ -51,7 +51,7 @@ fn lv_04_a_phantom_is_built_and_its_files_are_models_again() {
         "--json",
         "--out",
     ];
-    let json = told(&[&build[..], &[text(&out)]].concat());
+    let json = stdout_of(&[&build[..], &[text(&out)]].concat());
     let built: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(built["synthetic"], true);
     let tissues = built["tissues"].as_array().expect("a list");
@@ -60,29 +60,29 @@ fn lv_04_a_phantom_is_built_and_its_files_are_models_again() {
         assert_eq!(tissue["voxels"], tissue["elements"], "{tissue}");
     }
     let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
-    assert!(page.contains("no scan and no person") && page.contains("<rect"));
-    assert!(!page.contains("http"), "the page asks somebody");
+    assert!(page.contains("no scan of a person") && page.contains("<rect"));
+    assert!(!page.contains("http"), "the page loads a remote resource");
     let labels = out.join("labels.nrrd");
-    let inspected = told(&["model", "inspect", text(&labels)]);
+    let inspected = stdout_of(&["model", "inspect", text(&labels)]);
     for tissue in tissues {
         let line = format!("label    {}: {} voxels", tissue["label"], tissue["voxels"]);
         assert!(inspected.contains(&line), "{line}: {inspected}");
     }
-    told(&["model", "validate", text(&labels)]);
-    told(&["model", "validate", text(&out.join("scene.toml"))]);
-    let scene = told(&["model", "inspect", text(&out.join("scene.toml"))]);
+    stdout_of(&["model", "validate", text(&labels)]);
+    stdout_of(&["model", "validate", text(&out.join("scene.toml"))]);
+    let scene = stdout_of(&["model", "inspect", text(&out.join("scene.toml"))]);
     assert!(
         scene.contains("tumour") && scene.contains("a lump"),
         "{scene}"
     );
     // the same seed gives the same bytes
     let twice = at("twice");
-    told(&[&build[..], &[text(&twice)]].concat());
+    stdout_of(&[&build[..], &[text(&twice)]].concat());
     for name in ["labels.nrrd", "intensity.nrrd", "scene.toml"] {
         let [a, b] = [&out, &twice].map(|f| std::fs::read(f.join(name)).expect("there"));
         assert_eq!(a, b, "{name}");
     }
-    // intensities become tissue by bands, as objects of their own
+    // bands separate intensities into tissues, as objects
     let own = at("own");
     let intensity = out.join("intensity.nrrd");
     let bands = [
@@ -92,7 +92,7 @@ fn lv_04_a_phantom_is_built_and_its_files_are_models_again() {
         "--up=-z",
         "--out",
     ];
-    told(
+    stdout_of(
         &[
             &["model", "build", text(&intensity)],
             &bands[..],
@@ -108,7 +108,7 @@ fn lv_04_a_phantom_is_built_and_its_files_are_models_again() {
 }
 
 #[test]
-fn rn_03_a_linked_volume_is_cut_open_and_written_in_colours() {
+fn rn_03_voxel_model_is_clipped_and_written_in_colours() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     for (name, mark) in [
@@ -124,18 +124,18 @@ fn rn_03_a_linked_volume_is_cut_open_and_written_in_colours() {
             text(&target),
             "--surface",
         ];
-        told(&[&convert[..], &["--clip", "y=0"]].concat());
+        stdout_of(&[&convert[..], &["--clip", "y=0"]].concat());
         let bytes = std::fs::read(&target).expect("there");
         assert!(String::from_utf8_lossy(&bytes).contains(mark), "{name}");
-        told(&["model", "inspect", text(&target)]);
+        stdout_of(&["model", "inspect", text(&target)]);
     }
     let cells = at("cells.vtu");
-    told(&["model", "convert", "linked-nodule", text(&cells)]);
-    assert!(told(&["model", "inspect", text(&cells)]).contains("hexahedra"));
+    stdout_of(&["model", "convert", "linked-nodule", text(&cells)]);
+    assert!(stdout_of(&["model", "inspect", text(&cells)]).contains("hexahedra"));
 }
 
 #[test]
-fn bad_volumes_and_flags_are_named() {
+fn bad_volumes_and_flags_are_reported() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     let broken = at("broken.nrrd");

@@ -1,14 +1,15 @@
-//! The operator's side: a handle, the twin that the hand feels, and what relays the remote force to it.
+//! Master side (the operator's): handle, twin that renders the force at the hand, and exchange with the remote side.
 //!
 //! In reading order:
 //! [`tick()`] is the pure 1 kHz function. [`device`] has the trait [`device::Handle`] and the simulated arm and hand
-//! behind it. [`predict`] steps the twin and corrects it by what the remote side felt. `tuning` is what the session's clock
-//! changes: the wave impedance and the method. `guard`, always last, limits what reaches the motors.
+//! behind it. [`predict`] steps the twin and corrects it by the forces that the remote side measured.
+//! `coupling_schedule` holds what changes with the session's clock: the wave impedance and the coupling method.
+//! `guard`, always last, limits the force that reaches the motors.
 
+mod coupling_schedule;
 pub mod device;
 mod guard;
 pub mod predict;
 mod tick;
-mod tuning;
 
-pub use tick::{Inputs, MasterParams, Outputs, State, tick};
+pub use tick::{MasterOutputs, MasterParams, MasterState, tick};

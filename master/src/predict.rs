@@ -1,77 +1,77 @@
-//! The twin at the handle: what is felt now, and how it learns from what was felt remotely.
+//! Prediction by the twin at the handle: force at once, and corrections from the forces that the robot measured.
 //!
 //! Two instances of one tissue model run side by side. The *twin* is touched by the handle and
 //! gives the force at once. The *shadow* is touched where the robot reports to have been, so its
-//! force and the measured one belong to the same motion, whatever the delay was; their ratio is the
-//! twin's error, free of any assumption about the network (ours; compare Sette 2011, teleop
-//! section 2). `lessons` keep that error by place and force, `learning` brings it to the hand
-//! by a passive `correction` (teleop E16), `towards` goes over to another scene, `met` is what the
-//! robot has met as one law by itself (E15), which [`local`] lets the hand feel in the twin's place,
-//! [`strokes`] what instruments did, `hands` a second tool, `shape` what tools look like, `params` are the numbers that may be set.
+//! force and the measured one belong to the same motion, whatever the delay is. Their ratio is the
+//! twin's error, free of any assumption about the network (ours; compare Sette 2011, teleop section 2).
+//!
+//! `correction_map` stores that error by place and force. `learning` and `correction` bring it to the hand passively
+//! (teleop E16). `scene_morph` changes the twin to another scene. `contact_estimator` fits one contact law
+//! ([`hunt_crossley`]) to the robot's contact (E15), which [`local_law`] can render instead of the twin. `twin_edits`
+//! logs what instruments changed, `two_tools` adds a second tool, `tool_shape` defines shapes, `params` the parameters.
 
-use std::collections::VecDeque;
-
-use palpate_scene::Steps;
+use palpate_scene::MorphSteps;
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::{Axes, HapticFrame};
-use palpate_twin::edits::{Change, Part};
-use palpate_twin::{Edit, Instrument, Reaction, Tissue, Vec3};
+use palpate_twin::edits::{EditBatchLog, EditPhase, TopologyChange};
+use palpate_twin::{Instrument, Reaction, Tissue, Vec3};
 
-use crate::device::{Reading, Revisions};
+use crate::device::{HandleReading, Revisions};
 
+mod contact_estimator;
 mod correction;
-mod hands;
+mod correction_map;
 pub mod hunt_crossley;
 mod learning;
-mod lessons;
-pub mod local;
-mod met;
+pub mod local_law;
 mod params;
-mod shape;
-pub mod strokes;
-mod towards;
+mod scene_morph;
+mod tool_shape;
+mod twin_edits;
+mod two_tools;
 
-use correction::{Correction, Timing};
-use hands::{Hands, Parked, touch};
-use hunt_crossley::Contact;
+use contact_estimator::ContactEstimator;
+use correction::{Correction, InwardMotion};
+use hunt_crossley::ContactEstimate;
 use learning::Learning;
-use local::{Known, Local, LocalModel};
-use met::Met;
+use local_law::{LocalLaw, LocalModel, TwinContact};
 pub use params::PredictParams;
-pub use shape::ToolShape;
-use strokes::{RemoteStrokes, Strokes};
-use towards::Towards;
+use scene_morph::SceneMorph;
+pub use tool_shape::ToolShape;
+pub use twin_edits::RemoteEdits;
+use twin_edits::TwinEdits;
+use two_tools::{ParkedTool, TwoTools, touch_tissue};
 
 /// A tool's motion at one side.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Touch {
+pub struct ToolState {
     /// Position x, y, z and opening \[m\].
     pub position_m: Axes,
     /// Velocity \[m/s\].
     pub velocity_mps: Axes,
-    /// Whether the jaws are closed.
+    /// True if the jaws are closed.
     pub closed: bool,
-    /// What the tool does beside pressing.
+    /// Instrument at the tool's end.
     pub instrument: Instrument,
 }
 
-/// What the remote side reported.
+/// Report of the remote side.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Remote {
-    /// Where the probe was.
-    pub touch: Touch,
+pub struct RemoteReport {
+    /// Motion of the robot's probe.
+    pub probe: ToolState,
     /// Force of the tissue on the probe, if it is known \[N\].
     pub contact_force_n: Option<Axes>,
-    /// Whether this was not said before: a frame stays the newest until the next comes.
+    /// True if this frame was not used before: a frame stays the newest until the next arrives.
     pub fresh: bool,
-    /// How far its tissue has come with the strokes of instruments.
-    pub strokes: RemoteStrokes,
+    /// Progress of its tissue in the log of edits.
+    pub edits: RemoteEdits,
 }
 
-impl Touch {
-    /// The operator's tool, as it presses if it is to be `blunt`.
+impl ToolState {
+    /// Tool of a handle's reading; `blunt` replaces its instrument.
     #[must_use]
-    pub fn of(reading: &Reading, blunt: bool) -> Self {
+    pub(crate) fn from_reading(reading: &HandleReading, blunt: bool) -> Self {
         Self {
             position_m: reading.position_m,
             velocity_mps: reading.velocity_mps,
@@ -85,191 +85,175 @@ impl Touch {
     }
 }
 
-impl Remote {
-    /// What a frame reports, which is `fresh` if it was not heard before.
+impl RemoteReport {
+    /// Report of a frame; `fresh` if the frame was not used before.
     #[must_use]
-    pub fn of(frame: &HapticFrame, fresh: bool) -> Self {
+    pub(crate) fn from_frame(frame: &HapticFrame, fresh: bool) -> Self {
         let flag = |flag| frame.flags & flag != 0;
         Self {
-            touch: Touch {
+            probe: ToolState {
                 position_m: frame.position_m,
                 velocity_mps: frame.velocity_mps,
-                closed: flag(FrameFlags::CLOSED),
+                closed: flag(FrameFlags::GRIPPER_CLOSED),
                 instrument: Instrument::Blunt,
             },
             contact_force_n: flag(FrameFlags::FORCE_VALID).then_some(frame.contact_force_n),
             fresh,
-            strokes: RemoteStrokes {
-                done: frame.strokes,
+            edits: RemoteEdits {
+                finished_batches: frame.strokes,
                 topology: frame.topology,
             },
         }
     }
 }
 
-/// What the twin says in one tick.
+/// Outputs of the twin in one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Prediction {
+pub struct TwinPrediction {
     /// Force of the twin's tissue on the tool \[N\].
     pub twin_force_n: Axes,
-    /// The same with the delayed correction \[N\].
+    /// Force after the correction \[N\].
     pub force_n: Axes,
-    /// Of the twin's force, what holds the edge of a blade \[N\].
+    /// Part of the twin's force that acts on the edge of a blade \[N\].
     pub edge_n: Axes,
     /// Energy stored in the twin \[J\].
     pub energy_j: f64,
-    /// Of that, at least what holds the edge of a blade \[J\].
+    /// Lower bound of the part of that energy that belongs to the force on the edge of a blade \[J\].
     pub edge_j: f64,
-    /// What the twin's force, but for that on an edge, was multiplied by to be felt.
+    /// Factor on the twin's force, except for the force on an edge.
     pub factor: f64,
-    /// Energy that learning has put into the felt model, cumulative \[J\]; negative is taken out.
+    /// Energy that learning has put into the rendered model, cumulative \[J\]; negative if taken out.
     pub update_energy_j: f64,
-    /// Relative changes that learning made to the force of a touch, their sizes summed since the start; a
+    /// Sum of the sizes of the relative changes that corrections made to the force of a touch since the start; a
     /// stiffening keeps the force and adds nothing.
-    pub corrected: f64,
-    /// How well what is felt is known, 0 (the twin as it was given) to 1 (as it was pressed); of a law in the
-    /// twin's place, that law's.
+    pub correction_sum: f64,
+    /// Confidence of the rendered model: 0 for the twin of the scene, 1 for a place that was pressed enough; that of
+    /// the local law if the law is rendered.
     pub confidence: f64,
-    /// From the tool's place to its proxy's on the twin \[m\], see [`Reaction::to_proxy_m`].
+    /// Vector from the tool to its proxy on the twin \[m\], see [`Reaction::proxy_offset_m`].
     pub to_proxy_m: [f64; 3],
-    /// Whether what was learnt was taken over in this tick.
+    /// True if a correction was completed, or the twin was edited by a morph, in this tick.
     pub updated: bool,
-    /// Whether the twin was asked and not stepped.
-    pub masked: bool,
-    /// Whether an instrument only pressed, since the remote tissue is not known to be open as the twin.
+    /// True if the force was extrapolated and the twin was not stepped.
+    pub extrapolated: bool,
+    /// True if an instrument acted as a blunt tool, because the remote tissue may differ from the twin.
     pub blunted: bool,
-    /// Whether the instrument is of another kind than in the last step: what held the former is gone at once.
-    pub relaid: bool,
-    /// The tool that the hand has put down; all 0 if it has not.
-    pub parked: Parked,
-    /// Links that instruments have cut of the twin, less those that they made.
+    /// True if the instrument is of another kind than in the last step: the force on the former one ends at once.
+    pub instrument_changed: bool,
+    /// The parked tool; all 0 if there is none.
+    pub parked_tool: ParkedTool,
+    /// Links of the twin that instruments have cut, minus those that they made.
     pub links_cut: i64,
 }
 
-impl Prediction {
-    /// Energy that the felt model may give back along one axis \[J\]: the twin's store times the factor, but for
-    /// what holds an edge, divided as the squares of the force divide. The store is that of the whole twin: what a
-    /// parked tool presses is in it, as it can come back through the tissue to the hand that presses beside it.
+impl TwinPrediction {
+    /// Energy that the rendered model may return along one axis \[J\]: the twin's energy without that of an edge times the
+    /// factor, plus that of the edge, divided in proportion to the squares of the force. It includes the energy of a
+    /// parked tool, which can return through the tissue to the hand.
     #[must_use]
     pub fn stored_j(&self, axis: usize) -> f64 {
         let squares = self.force_n.map(|force| force * force);
         let sum: f64 = squares.iter().sum();
         if sum > 0.0 {
-            let felt_j = self.factor * (self.energy_j - self.edge_j).max(0.0) + self.edge_j;
-            felt_j * squares[axis] / sum
+            let rendered_j = self.factor * (self.energy_j - self.edge_j).max(0.0) + self.edge_j;
+            rendered_j * squares[axis] / sum
         } else {
             0.0
         }
     }
 }
 
-/// Something that was done, to be taken back or done again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    Undo,
-    Redo,
-}
-
-/// Wishes of the operator that are kept in their order; more of them are heard later.
-const WISHES: usize = 64;
-
-/// The twin, its shadow, and what was learnt.
-pub struct Predictor {
+/// The twin, its shadow, and the corrections.
+pub struct TwinPredictor {
     twin: Box<dyn Tissue>,
     shadow: Box<dyn Tissue>,
-    /// Made at the first step, which knows how far a lesson reaches.
+    /// Created at the first step, from its parameters.
     learning: Option<Learning>,
-    /// What the robot has met.
-    met: Met,
-    /// That law, if it is felt in the twin's place.
-    local: Local,
-    /// Whether the last tick asked the twin and did not step it.
-    asked: bool,
-    /// What is left of the way to another scene.
-    towards: Option<Towards>,
-    /// What going there has put into the twin \[J\], and bounds of its felt changes, summed.
-    went: [f64; 2],
-    /// Whether the twin is another one than lessons are about.
-    outdated: bool,
-    /// What of the operator's wishes was heard: none of those of before this run. And those that wait, in the order
-    /// in which they came.
-    heard: Option<Revisions>,
-    wishes: VecDeque<Wish>,
-    /// Whether the hand touches the twin.
-    touched: bool,
-    /// Which of two tools is led, and where the other one lies.
-    hands: Hands,
-    /// What the tool did in the last step.
-    wielded: Instrument,
-    /// What instruments did, if they do anything to the twin.
-    strokes: Option<Strokes>,
+    /// Contact law of the remote tissue.
+    contact_estimator: ContactEstimator,
+    /// Local model that renders that law.
+    local_law: LocalLaw,
+    /// True if the last tick extrapolated and did not step the twin.
+    extrapolated_last: bool,
+    /// Remaining steps to another scene.
+    morph: Option<SceneMorph>,
+    /// Energy that those steps have put into the twin \[J\], and the sum of the bounds of its force changes.
+    morph_cost: [f64; 2],
+    /// True if the twin has changed since the corrections were learnt.
+    corrections_outdated: bool,
+    /// True if the hand touches the twin.
+    in_contact: bool,
+    /// The active and the parked tool.
+    tools: TwoTools,
+    /// Instrument of the last step.
+    last_instrument: Instrument,
+    /// Edits that instruments made, if they can edit the twin.
+    edits: Option<TwinEdits>,
 }
 
-impl Predictor {
-    /// From two instances of the same tissue model, both at rest.
+impl TwinPredictor {
+    /// Predictor from two instances of the same tissue model, both at rest.
     #[must_use]
     pub fn new(twin: Box<dyn Tissue>, shadow: Box<dyn Tissue>) -> Self {
         Self {
-            strokes: Strokes::of(shadow.as_ref()),
+            edits: TwinEdits::for_tissue(shadow.as_ref()),
             twin,
             shadow,
             learning: None,
-            met: Met::default(),
-            local: Local::default(),
-            asked: false,
-            towards: None,
-            went: [0.0; 2],
-            outdated: false,
-            heard: None,
-            wishes: VecDeque::with_capacity(WISHES),
-            touched: false,
-            hands: Hands::default(),
-            wielded: Instrument::Blunt,
+            contact_estimator: ContactEstimator::default(),
+            local_law: LocalLaw::default(),
+            extrapolated_last: false,
+            morph: None,
+            morph_cost: [0.0; 2],
+            corrections_outdated: false,
+            in_contact: false,
+            tools: TwoTools::default(),
+            last_instrument: Instrument::Blunt,
         }
     }
 
-    /// The same, going over to another scene as soon as hand and robot let it; `steps` begin at the scene
-    /// that both instances were made from.
+    /// Adds a morph to another scene; `steps` begin at the scene from which both instances were built. The twin changes
+    /// in small steps while the hand is in contact, and the shadow while the robot is, as far as the energy that each
+    /// has dissipated pays for them. Without contact a tissue changes at once.
     #[must_use]
-    pub fn towards(self, steps: Steps) -> Self {
+    pub fn with_morph(self, steps: MorphSteps) -> Self {
         Self {
-            towards: Some(Towards::new(steps)),
+            morph: Some(SceneMorph::new(steps)),
             ..self
         }
     }
 
-    /// The same without a remote tissue: instruments work at once, and nothing is to be told to anyone.
+    /// Lets instruments edit at once, without a remote tissue that must agree.
     #[must_use]
-    pub fn alone(mut self) -> Self {
-        if let Some(strokes) = &mut self.strokes {
-            strokes.alone();
+    pub fn without_remote_tissue(mut self) -> Self {
+        if let Some(edits) = &mut self.edits {
+            edits.set_standalone();
         }
         self
     }
 
-    /// What instruments did; none of a twin to which they do nothing.
+    /// Log of the edits that instruments made; none for a twin that they cannot edit.
     #[must_use]
-    pub fn strokes(&self) -> Option<&Strokes> {
-        self.strokes.as_ref()
+    pub fn edits(&self) -> Option<&EditBatchLog> {
+        self.edits.as_ref().map(TwinEdits::log)
     }
 
-    /// Which elements of the twin are there, linked and held; 0 if no instrument can change that.
+    /// Hash of the twin's topology (nodes, links, pins); 0 if no instrument can change it.
     #[must_use]
     pub fn topology(&self) -> u64 {
-        self.twin.view().topology.unwrap_or(0)
+        self.twin.view().topology_hash.unwrap_or(0)
     }
 
-    /// The touch with what its instrument may do, and whether that is less than was wanted.
-    fn allowed(&self, handle: &Touch) -> (Touch, bool) {
+    /// The tool with its permitted instrument, and true if that differs from the wanted one.
+    fn permitted_tool(&self, handle: &ToolState) -> (ToolState, bool) {
         let wanted = handle.instrument;
-        // what was asked for before is done before
-        let first = self.strokes.as_ref().filter(|_| self.wishes.is_empty());
-        let allowed = first.map_or(Instrument::Blunt, |strokes| strokes.allowed(wanted));
-        let touch = Touch {
+        let edits = self.edits.as_ref();
+        let allowed = edits.map_or(Instrument::Blunt, |edits| edits.permitted(wanted));
+        let tool = ToolState {
             instrument: allowed,
             ..*handle
         };
-        (touch, allowed != wanted)
+        (tool, allowed != wanted)
     }
 
     /// The tissue at the handle, for drawing and reports.
@@ -278,419 +262,333 @@ impl Predictor {
         self.twin.as_ref()
     }
 
-    /// What the robot has met as one contact law (teleop E15), if [`PredictParams::estimate`] is on; none
+    /// Contact law of the remote tissue (teleop E15), if [`PredictParams::estimate`] is on; none
     /// before its first contact.
     #[must_use]
-    pub fn contact(&self) -> Option<Contact> {
-        self.met.contact()
+    pub fn contact_estimate(&self) -> Option<ContactEstimate> {
+        self.contact_estimator.estimate()
     }
 
-    /// Advance by one tick: touch the twin with the handle, the shadow with the probe.
+    /// Advances by one tick: steps the twin with the handle, the shadow with the probe.
     pub fn step(
         &mut self,
         params: &PredictParams,
-        handle: &Touch,
-        remote: Option<&Remote>,
+        handle: &ToolState,
+        remote: Option<&RemoteReport>,
         dt_s: f64,
-    ) -> Prediction {
-        // a tissue is moved by positions: after missed ticks it needs no longer step, which might
-        // be more than its stability allows
+    ) -> TwinPrediction {
+        // a tissue is driven by positions: after missed ticks it does not need a longer step, which could exceed its
+        // stability limit
         let step_s = dt_s.min(TISSUE_STEP_S_MAX);
-        let (handle, blunted) = &self.allowed(handle);
-        let (felt, parked) = self.hands.touch(self.twin.as_mut(), params, handle, step_s);
-        if let Some(strokes) = &mut self.strokes
+        let (handle, blunted) = &self.permitted_tool(handle);
+        let (reaction, parked) = self.tools.touch(self.twin.as_mut(), params, handle, step_s);
+        if let Some(edits) = &mut self.edits
             && step_s > 0.0
         {
-            strokes.note(&self.twin.view(), None);
+            edits.record(&self.twin.view(), None);
         }
-        (self.asked, self.touched) = (false, felt.contacts > 0);
-        let learning = self
-            .learning
-            .get_or_insert_with(|| Learning::new(params.update_radius_m));
-        let mut met = false;
-        if let Some(remote) = remote {
-            let (shadow, twin) = (self.shadow.as_mut(), self.twin.as_ref());
-            let alike = self
-                .strokes
-                .as_mut()
-                .is_none_or(|strokes| strokes.follow(shadow, twin, remote.strokes));
-            let expected = touch(self.shadow.as_mut(), params, &remote.touch, step_s);
-            met = expected.contacts > 0;
-            if params.update && alike {
-                hear(params, learning, &expected, remote);
-            }
-            if (params.estimate || params.local != LocalModel::Twin)
-                && remote.fresh
-                && let Some([_, _, force_n, _]) = remote.contact_force_n
-            {
-                let ([_, _, z, _], [_, _, vz, _]) =
-                    (remote.touch.position_m, remote.touch.velocity_mps);
-                self.met.hear(z, vz, force_n);
-            }
-        }
+        (self.extrapolated_last, self.in_contact) = (false, reaction.contacts > 0);
+        let robot_in_contact =
+            remote.is_some_and(|remote| self.learn_from_report(params, remote, step_s));
+        let learning = Learning::get_or_new(&mut self.learning, params);
         let place_m = place_m(handle);
-        let pressed = pressed(&felt);
-        let timing = Timing::new(inward_mps(handle, &pressed), dt_s);
-        // what nobody feels of the twin changes at once and costs nothing
-        let unfelt = self.local.is_held();
-        let of_twin = if unfelt { Reaction::default() } else { pressed };
-        let learnt = learning.take_over(params, place_m, &of_twin, timing);
-        let twin = Known {
-            touched: felt.contacts > 0,
+        let press = without_edge_force(&reaction);
+        let timing = InwardMotion::new(inward_mps(handle, &press), dt_s);
+        // a correction of a twin that is not rendered is applied at once and costs nothing
+        let law_rendered = self.local_law.is_active();
+        let rendered = if law_rendered {
+            Reaction::default()
+        } else {
+            press
+        };
+        let correction_completed = learning.apply(params, place_m, &rendered, timing);
+        let twin = TwinContact {
+            in_contact: reaction.contacts > 0,
             confidence: learning.confidence(place_m),
         };
-        let law_timing = Timing::new(-handle.velocity_mps[2], dt_s);
-        self.local
-            .step(params, handle, self.met.surface(), twin, law_timing);
-        let changed = self.go_over([felt.contacts > 0, met]);
-        let wielded = core::mem::replace(&mut self.wielded, handle.instrument);
-        let kinds = [wielded, handle.instrument].map(|one| core::mem::discriminant(&one));
-        Prediction {
-            relaid: kinds[0] != kinds[1],
-            updated: learnt || changed,
+        let law_timing = InwardMotion::new(-handle.velocity_mps[2], dt_s);
+        self.local_law.step(
+            params,
+            handle,
+            self.contact_estimator.surface(),
+            twin,
+            law_timing,
+        );
+        let morphed = self.advance_morph([reaction.contacts > 0, robot_in_contact]);
+        let last_instrument = core::mem::replace(&mut self.last_instrument, handle.instrument);
+        let instrument_kinds =
+            [last_instrument, handle.instrument].map(|one| core::mem::discriminant(&one));
+        TwinPrediction {
+            instrument_changed: instrument_kinds[0] != instrument_kinds[1],
+            updated: correction_completed || morphed,
             blunted: *blunted,
-            parked,
-            ..self.prediction(params, handle, &felt)
+            parked_tool: parked,
+            ..self.prediction(params, handle, &reaction)
         }
     }
 
-    /// Before a step: what the hand holds by a reading. Where that says so it has put its tool down and has the other
-    /// one; only the twin is touched by two.
-    pub fn held(&mut self, reading: &Reading, blunt: bool) -> Touch {
-        if reading.swapped {
-            self.hands.swap();
-        }
-        Touch::of(reading, blunt)
-    }
-
-    /// Take back, or do again, what the operator asked for: one stroke a tick, after the tick's step, in the order
-    /// of asking, so that [`palpate_twin::View::changes`] tells of it. What cannot be done to the remote tissue as
-    /// well waits, and instruments only press until nothing waits. Tissue that cannot be revised stays.
-    pub fn revise(&mut self, asked: Revisions) {
-        let heard = self.heard.get_or_insert(asked);
-        for (asked, heard, wish) in [
-            (asked.undo, &mut heard.undo, Wish::Undo),
-            (asked.redo, &mut heard.redo, Wish::Redo),
-        ] {
-            while *heard < asked && self.wishes.len() < WISHES {
-                *heard += 1;
-                self.wishes.push_back(wish);
-            }
-        }
-        if !self.strokes.as_ref().is_none_or(Strokes::may_open) {
-            return;
-        }
-        let (edit, part) = match self.wishes.pop_front() {
-            Some(Wish::Undo) => (Edit::Undo, Part::Undone),
-            Some(Wish::Redo) => (Edit::Redo, Part::Redone),
-            None => return,
-        };
-        if self.twin.edit(&edit).is_ok()
-            && let Some(strokes) = &mut self.strokes
-        {
-            strokes.note(&self.twin.view(), Some(part));
-        }
-    }
-
-    /// Do the next stroke of what was done to the remote tissue before this run began; whether it was done. See
-    /// [`strokes`].
-    pub fn adopt(&mut self, stroke: (Part, &[Change])) -> bool {
-        let (strokes, twin) = (&mut self.strokes, self.twin.as_mut());
-        strokes
+    /// Steps the shadow at the robot's position and learns from the difference; true if the robot is in contact.
+    fn learn_from_report(
+        &mut self,
+        params: &PredictParams,
+        remote: &RemoteReport,
+        step_s: f64,
+    ) -> bool {
+        let (shadow, twin) = (self.shadow.as_mut(), self.twin.as_ref());
+        let topology_agrees = self
+            .edits
             .as_mut()
-            .is_some_and(|strokes| strokes.adopt(twin, stroke))
+            .is_none_or(|edits| edits.sync_shadow(shadow, twin, remote.edits));
+        let expected = touch_tissue(self.shadow.as_mut(), params, &remote.probe, step_s);
+        let learning = Learning::get_or_new(&mut self.learning, params);
+        if params.update && topology_agrees {
+            learn_from_robot(params, learning, &expected, remote);
+        }
+        if (params.estimate || params.local != LocalModel::Twin)
+            && remote.fresh
+            && let Some([_, _, force_n, _]) = remote.contact_force_n
+        {
+            let ([_, _, z, _], [_, _, vz, _]) =
+                (remote.probe.position_m, remote.probe.velocity_mps);
+            self.contact_estimator.add_sample(z, vz, force_n);
+        }
+        expected.contacts > 0
     }
 
-    /// Whether the hand touched the twin in the last step.
+    /// Returns the tool of a handle's reading, before a step; swaps the tools if the reading demands it. Only the twin
+    /// has two tools.
+    pub fn take_reading(&mut self, reading: &HandleReading, blunt: bool) -> ToolState {
+        if reading.tools_swapped {
+            self.tools.swap();
+        }
+        ToolState::from_reading(reading, blunt)
+    }
+
+    /// Undoes or redoes, after a step, what the operator requested.
+    pub fn revise(&mut self, requested: Revisions) {
+        if let Some(edits) = &mut self.edits {
+            edits.revise(self.twin.as_mut(), requested);
+        }
+    }
+
+    /// Applies to the twin the next edit batch that the remote tissue had received before this run; true if it was
+    /// applied. See `twin_edits`.
+    pub fn apply_remote_edits(&mut self, phase: EditPhase, changes: &[TopologyChange]) -> bool {
+        let (edits, twin) = (&mut self.edits, self.twin.as_mut());
+        edits
+            .as_mut()
+            .is_some_and(|edits| edits.apply_remote(twin, phase, changes))
+    }
+
+    /// True if the hand touched the twin in the last step.
     #[must_use]
-    pub const fn is_touched(&self) -> bool {
-        self.touched
+    pub const fn is_in_contact(&self) -> bool {
+        self.in_contact
     }
 
-    /// The next step towards another scene, if there is one to be taken; whether the twin changed. What was
-    /// learnt about the former one is forgotten as soon as nobody touches it.
-    fn go_over(&mut self, touched: [bool; 2]) -> bool {
-        let mut changed = false;
-        if let Some(towards) = &mut self.towards {
+    /// Takes the next step towards another scene, if there is one; true if the twin changed. Corrections of the
+    /// former scene are cleared as soon as nothing touches the twin.
+    fn advance_morph(&mut self, in_contact: [bool; 2]) -> bool {
+        let mut morphed = false;
+        if let Some(morph) = &mut self.morph {
             let (twin, shadow) = (self.twin.as_mut(), self.shadow.as_mut());
-            let change = towards.step(twin, shadow, touched);
-            changed = change.changed;
-            self.went[0] += change.energy_j;
-            self.went[1] += change.felt;
-            if towards.is_done() {
-                self.towards = None;
+            let change = morph.step(twin, shadow, in_contact);
+            morphed = change.changed;
+            self.morph_cost[0] += change.energy_j;
+            self.morph_cost[1] += change.force_change_max;
+            if morph.is_done() {
+                self.morph = None;
             }
         }
-        self.outdated |= changed;
-        if self.outdated && !touched[0] {
-            self.outdated = false;
+        self.corrections_outdated |= morphed;
+        if self.corrections_outdated && !in_contact[0] {
+            self.corrections_outdated = false;
             if let Some(learning) = &mut self.learning {
                 learning.forget();
             }
         }
-        changed
+        morphed
     }
 
-    /// What the twin would say now, for a tick that is too late to step it: no time passes for twin,
+    /// Prediction for a tick that is too late to step the twin: no time passes for twin,
     /// shadow and learning. The next tick steps as usual.
-    pub fn ask(&mut self, params: &PredictParams, handle: &Touch) -> Prediction {
-        let (handle, blunted) = &self.allowed(handle);
-        let (felt, parked) = self.hands.touch(self.twin.as_mut(), params, handle, 0.0);
-        self.asked = true;
-        Prediction {
-            masked: true,
+    pub fn extrapolate(&mut self, params: &PredictParams, handle: &ToolState) -> TwinPrediction {
+        let (handle, blunted) = &self.permitted_tool(handle);
+        let (reaction, parked) = self.tools.touch(self.twin.as_mut(), params, handle, 0.0);
+        self.extrapolated_last = true;
+        TwinPrediction {
+            extrapolated: true,
             blunted: *blunted,
-            parked,
-            ..self.prediction(params, handle, &felt)
+            parked_tool: parked,
+            ..self.prediction(params, handle, &reaction)
         }
     }
 
-    /// Whether a late tick may ask: never two in a row, or a machine that is always late would never
+    /// True if a late tick may extrapolate: never two in a row, or a machine that is always late would never
     /// step its twin.
     #[must_use]
-    pub fn may_ask(&self) -> bool {
-        !self.asked
+    pub fn may_extrapolate(&self) -> bool {
+        !self.extrapolated_last
     }
 
-    fn prediction(&self, params: &PredictParams, handle: &Touch, felt: &Reaction) -> Prediction {
+    fn prediction(
+        &self,
+        params: &PredictParams,
+        handle: &ToolState,
+        reaction: &Reaction,
+    ) -> TwinPrediction {
         let place_m = place_m(handle);
         let learning = self.learning.as_ref();
         let corrections = learning.map(Learning::correction);
-        let sum =
-            |of: fn(&Correction) -> f64| corrections.map_or(0.0, of) + of(self.local.correction());
+        let sum = |of: fn(&Correction) -> f64| {
+            corrections.map_or(0.0, of) + of(self.local_law.correction())
+        };
         let confidence = learning.map_or(0.0, |learning| learning.confidence(place_m));
-        // what holds a blade is the twin's alone: no lesson and no law of a place knows of it
-        let edge = felt.edge_n;
+        // the force on a blade is the twin's alone: neither a correction nor the local law contains it
+        let edge = reaction.blade_force_n;
         let edge_n = [edge.x, edge.y, edge.z, 0.0];
-        let with_edge = |force_n: Axes| core::array::from_fn(|axis| force_n[axis] + edge_n[axis]);
+        let add_edge = |force_n: Axes| core::array::from_fn(|axis| force_n[axis] + edge_n[axis]);
         let edge_j = 0.5 * edge.norm_squared() / params.tool_stiffness_npm;
-        let costs = Prediction {
+        let costs = TwinPrediction {
             edge_n,
             edge_j,
-            links_cut: self.strokes.as_ref().map_or(0, Strokes::links_cut),
-            update_energy_j: self.went[0] + sum(Correction::energy_j),
-            corrected: self.went[1] + sum(Correction::corrected),
+            links_cut: self.edits().map_or(0, EditBatchLog::links_cut),
+            update_energy_j: self.morph_cost[0] + sum(Correction::energy_j),
+            correction_sum: self.morph_cost[1] + sum(Correction::correction_sum),
             confidence,
-            to_proxy_m: felt.to_proxy_m.into(),
-            ..Prediction::default()
+            to_proxy_m: reaction.proxy_offset_m.into(),
+            ..TwinPrediction::default()
         };
-        if let Some(law) = self.local.felt(handle) {
-            return Prediction {
-                twin_force_n: with_edge([0.0, 0.0, law.rest_n, felt.grip_n]),
-                force_n: with_edge([0.0, 0.0, law.force_n, felt.grip_n]),
+        if let Some(law) = self.local_law.reaction(handle) {
+            return TwinPrediction {
+                twin_force_n: add_edge([0.0, 0.0, law.spring_n, reaction.grip_force_n]),
+                force_n: add_edge([0.0, 0.0, law.force_n, reaction.grip_force_n]),
                 energy_j: law.energy_j + edge_j,
                 factor: law.factor,
                 confidence: law.confidence,
                 ..costs
             };
         }
-        let pressed = &pressed(felt);
-        let factor = learning.map_or(1.0, |learning| learning.factor(place_m, pressed));
-        let [x, y, z, grip] = axes(pressed);
-        let share = damped(params, handle, pressed, factor);
-        Prediction {
-            twin_force_n: axes(felt),
-            force_n: with_edge([x * share, y * share, z * share, grip]),
-            energy_j: self.twin.view().ledger.stored_j(),
+        let press = &without_edge_force(reaction);
+        let factor = learning.map_or(1.0, |learning| learning.factor(place_m, press));
+        let [x, y, z, grip] = port_axes(press);
+        let damped = damped_factor(params, handle, press, factor);
+        TwinPrediction {
+            twin_force_n: port_axes(reaction),
+            force_n: add_edge([x * damped, y * damped, z * damped, grip]),
+            energy_j: self.twin.view().energy.stored_j(),
             factor,
             ..costs
         }
     }
 }
 
-/// What a tissue did to a tool, but for what holds its edge.
-fn pressed(felt: &Reaction) -> Reaction {
-    let force_n = felt.force_n - felt.edge_n;
+/// Reaction without the force on the edge of a blade.
+fn without_edge_force(reaction: &Reaction) -> Reaction {
+    let force_n = reaction.force_n - reaction.blade_force_n;
     let size_n = force_n.norm();
-    let blade = felt.edge_n != Vec3::zeros();
+    let blade = reaction.blade_force_n != Vec3::zeros();
     Reaction {
         force_n,
-        edge_n: Vec3::zeros(),
+        blade_force_n: Vec3::zeros(),
         normal: if blade && size_n > 0.0 {
             force_n / size_n
         } else {
-            felt.normal
+            reaction.normal
         },
-        ..*felt
+        ..*reaction
     }
 }
 
-/// Largest damping of what was learnt \[N s/m\]: what a light handle bears at 1 kHz behind the filter of its
+/// Largest damping of a learnt stiffness \[N s/m\]: the limit of a light handle at 1 kHz behind the filter of its
 /// velocity.
-const DAMPED_NSPM_MAX: f64 = 6.0;
+const LEARNT_DAMPING_NSPM_MAX: f64 = 6.0;
 
-/// The factor with the damping that the learnt stiffness needs: a spring that is felt a tick late makes
-/// energy as a damping of `-K T / 2` would (teleop E12), and what a factor adds to the twin's stiffness is
-/// not damped by the twin. It never pulls. Ours.
-fn damped(params: &PredictParams, handle: &Touch, felt: &Reaction, factor: f64) -> f64 {
-    let force_n = felt.force_n.norm();
-    let more_npm = (factor - 1.0).max(0.0) * felt.stiffness_npm;
-    let nspm = (params.damped_s * more_npm).clamp(0.0, DAMPED_NSPM_MAX);
-    let more = nspm * inward_mps(handle, felt) / force_n;
-    // never more than the force itself, so that a first touch is no blow
-    if force_n > 0.0 && more.is_finite() {
-        factor + more.clamp(-factor, factor)
+/// Factor with the damping that the learnt stiffness needs: a spring that is rendered a tick late adds
+/// energy as a damping of `-K T / 2` would (teleop E12), and the twin does not damp the stiffness that the factor
+/// adds. The sum never pulls. Ours.
+fn damped_factor(
+    params: &PredictParams,
+    handle: &ToolState,
+    reaction: &Reaction,
+    factor: f64,
+) -> f64 {
+    let force_n = reaction.force_n.norm();
+    let added_npm = (factor - 1.0).max(0.0) * reaction.stiffness_npm;
+    let nspm = (params.damped_s * added_npm).clamp(0.0, LEARNT_DAMPING_NSPM_MAX);
+    let damping_share = nspm * inward_mps(handle, reaction) / force_n;
+    // never more than the force itself, so that a first touch is no impact
+    if force_n > 0.0 && damping_share.is_finite() {
+        factor + damping_share.clamp(-factor, factor)
     } else {
         factor
     }
 }
 
-/// Speed of a tool into the tissue that answered it \[m/s\].
-fn inward_mps(touch: &Touch, felt: &Reaction) -> f64 {
-    let [vx, vy, vz, _] = touch.velocity_mps;
-    -Vec3::new(vx, vy, vz).dot(&felt.normal)
+/// Speed of a tool into the tissue, against the reaction's normal \[m/s\].
+fn inward_mps(tool: &ToolState, reaction: &Reaction) -> f64 {
+    let [vx, vy, vz, _] = tool.velocity_mps;
+    -Vec3::new(vx, vy, vz).dot(&reaction.normal)
 }
 
 /// Longest step of a tissue \[s\]: just above the tick period that its scene was checked for.
 const TISSUE_STEP_S_MAX: f64 = 1.001e-3;
 
-/// Where a tool is in the plane of the surface \[m\].
-fn place_m(touch: &Touch) -> [f64; 2] {
-    let [x, y, _, _] = touch.position_m;
+/// Place of a tool in the plane of the surface \[m\].
+fn place_m(tool: &ToolState) -> [f64; 2] {
+    let [x, y, _, _] = tool.position_m;
     [x, y]
 }
 
-/// Compare the shadow with what was measured.
-fn hear(params: &PredictParams, learning: &mut Learning, expected: &Reaction, remote: &Remote) {
+/// Learns from the difference between the shadow's force and the measured one.
+fn learn_from_robot(
+    params: &PredictParams,
+    learning: &mut Learning,
+    expected: &Reaction,
+    remote: &RemoteReport,
+) {
     if let Some((expected_n, measured_n)) = normal_forces(params, expected, remote) {
-        let place_m = place_m(&remote.touch);
-        learning.hear(place_m, expected_n, measured_n, params.force_n_min);
+        let place_m = place_m(&remote.probe);
+        learning.add_sample(place_m, expected_n, measured_n, params.force_n_min);
     } else if expected.contacts == 0 {
-        learning.close();
+        learning.end_press();
     }
 }
 
-/// A reaction as four port axes \[N\].
-fn axes(reaction: &Reaction) -> Axes {
+/// Force of a reaction on the four port axes \[N\].
+fn port_axes(reaction: &Reaction) -> Axes {
     let force = reaction.force_n;
-    [force.x, force.y, force.z, reaction.grip_n]
+    [force.x, force.y, force.z, reaction.grip_force_n]
 }
 
-/// Share of the least measured force that the twin must expect.
-const EXPECTED: f64 = 0.1;
+/// Share of [`PredictParams::force_n_min`] that the twin must predict for a sample.
+const EXPECTED_SHARE_MIN: f64 = 0.1;
 
-/// Share of it that must be measured: a lesson judges by its own guess, so that a sample is not chosen by
-/// its error.
-const MEASURED: f64 = 0.5;
+/// Share of [`PredictParams::force_n_min`] that must be measured for a sample. It is below 1 because the fit of a place
+/// selects a sample by the force that the fit predicts, not by the measured force, whose error would bias the
+/// selection.
+const MEASURED_SHARE_MIN: f64 = 0.5;
 
-/// Expected and measured normal force \[N\], if both say enough to compare.
+/// Expected and measured normal force \[N\], if both are large enough to compare.
 fn normal_forces(
     params: &PredictParams,
     expected: &Reaction,
-    remote: &Remote,
+    remote: &RemoteReport,
 ) -> Option<(f64, f64)> {
     let measured = remote.contact_force_n?;
-    if remote.touch.closed || expected.contacts == 0 {
+    if remote.probe.closed || expected.contacts == 0 {
         return None;
     }
     let [mx, my, mz, _] = measured;
-    let [vx, vy, vz, _] = remote.touch.velocity_mps;
-    let felt = Vec3::new(mx, my, mz).dot(&expected.normal);
+    let [vx, vy, vz, _] = remote.probe.velocity_mps;
+    let measured_n = Vec3::new(mx, my, mz).dot(&expected.normal);
     let predicted = expected.force_n.dot(&expected.normal);
     let speed = Vec3::new(vx, vy, vz).norm();
-    // a twin much softer than the tissue says little, and that little is worth hearing
-    let enough = felt > MEASURED * params.force_n_min && predicted > EXPECTED * params.force_n_min;
-    (enough && speed < params.speed_mps_max).then_some((predicted, felt))
+    // a twin much softer than the tissue predicts small forces, and they are still evidence
+    let sufficient = measured_n > MEASURED_SHARE_MIN * params.force_n_min
+        && predicted > EXPECTED_SHARE_MIN * params.force_n_min;
+    (sufficient && speed < params.speed_mps_max).then_some((predicted, measured_n))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use palpate_transport::AXES;
-
-    #[test]
-    fn unknown_force_teaches_nothing() {
-        let expected = Reaction {
-            contacts: 1,
-            normal: Vec3::z(),
-            ..Reaction::default()
-        };
-        let touch = Touch {
-            position_m: [0.0; AXES],
-            velocity_mps: [0.0; AXES],
-            closed: false,
-            instrument: Instrument::Blunt,
-        };
-        let remote = Remote {
-            touch,
-            contact_force_n: None,
-            fresh: true,
-            strokes: RemoteStrokes::default(),
-        };
-        assert_eq!(
-            normal_forces(&PredictParams::default(), &expected, &remote),
-            None
-        );
-        let twice = Reaction {
-            force_n: Vec3::new(0.0, 0.0, 1.0),
-            ..expected
-        };
-        let felt = Remote {
-            contact_force_n: Some([0.0, 0.0, 2.0, 0.0]),
-            ..remote
-        };
-        let forces_n = normal_forces(&PredictParams::default(), &twice, &felt);
-        assert_eq!(forces_n, Some((1.0, 2.0)));
-    }
-
-    /// A blade at a place, or a blunt tool.
-    fn handle(x_m: f64, cuts: bool) -> Touch {
-        let edge_m = Vec3::new(0.0, 0.0, -0.016);
-        Touch {
-            position_m: [x_m, 0.0, 0.01, 0.02],
-            velocity_mps: [0.0; AXES],
-            closed: false,
-            instrument: if cuts {
-                Instrument::Scalpel { edge_m }
-            } else {
-                Instrument::Blunt
-            },
-        }
-    }
-
-    #[test]
-    fn issue_undo_and_redo_that_waited_lost_their_order() {
-        let scene = palpate_scene::load("linked-nodule").expect("built in");
-        let tissue = || scene.build().expect("a volume");
-        let mut predictor = Predictor::new(tissue(), tissue());
-        let whole = predictor.topology();
-        let mut asked = Revisions::default();
-        let tick = |predictor: &mut Predictor, touch: Touch, topology, asked| {
-            let remote = Remote {
-                touch: handle(0.0, false),
-                contact_force_n: None,
-                fresh: true,
-                strokes: RemoteStrokes { done: 0, topology },
-            };
-            let params = PredictParams::default();
-            let said = predictor.step(&params, &touch, Some(&remote), 1e-3);
-            predictor.revise(asked);
-            said
-        };
-        for step in 0..30 {
-            let blade = handle(-0.02 + 1e-3 * f64::from(step), true);
-            tick(&mut predictor, blade, whole, asked);
-        }
-        let open = predictor.topology();
-        assert_ne!(open, whole);
-        asked.undo += 1;
-        tick(&mut predictor, handle(0.0, false), whole, asked);
-        assert_eq!(predictor.topology(), whole);
-        // while nothing may be opened the operator asks for the cut again, and then for none after all
-        for (undo, redo) in [(0, 1), (1, 0)] {
-            asked.undo += undo;
-            asked.redo += redo;
-            tick(&mut predictor, handle(0.0, false), whole ^ 1, asked);
-            assert_eq!(predictor.topology(), whole);
-        }
-        // heard in that order, and before a blade that comes later
-        let mut seen = Vec::new();
-        for _ in 0..4 {
-            let said = tick(&mut predictor, handle(0.01, true), whole, asked);
-            seen.push((predictor.topology(), said.blunted));
-        }
-        // the first tick learns that it may
-        assert_eq!(seen[..3], [(open, true), (whole, true), (whole, false)]);
-        assert_eq!(predictor.wishes.len(), 0);
-    }
-}
+mod tests;

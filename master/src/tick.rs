@@ -1,29 +1,31 @@
 //! One tick of the operator's side: frame and handle in, force on the hand and frame out.
 //!
 //! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force.
-//! Stages (DESIGN "One tick"): account for the force that was really held, take the newest frame,
-//! touch the twin, form the demand of the coupling method, let the energy account pay, guard,
+//! Stages: charge the work of the force that was held, take the newest frame,
+//! step the twin, form the demand of the coupling method, limit it by the energy tank, guard,
 //! encode. The methods themselves are in `palpate_transport::coupling`, behind its `MasterEnd`.
 
-use palpate_port::encoder::Measured;
-use palpate_port::inbox::{Arrival, Inbox, Parties};
-use palpate_port::outbox::{Outbox, PortAxis};
+use palpate_port::TickInputs;
+use palpate_port::encoder::MeasuredMotion;
+use palpate_port::inbox::{Inbox, PeerRun, RunIds};
+use palpate_port::tick_report::{PortAxis, TickReport};
 use palpate_transport::clock::PERIOD;
-use palpate_transport::coupling::reservoir::Holding;
+use palpate_transport::coupling::energy_tank::ForceHold;
 use palpate_transport::coupling::{
-    AtHandle, AtTwin, CouplingParams, MasterEnd, Mode, Moment, Reservoir, Written,
+    CommandedForce, CouplingInputs, CouplingParams, EnergyTank, HandleAxis, MasterEnd, Mode,
+    TwinInputs,
 };
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::trace::{Events, Side, TickRecord};
+use palpate_transport::trace::{EventFlags, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use palpate_twin::Instrument;
-use palpate_twin::edits::{Change, Part};
+use palpate_twin::edits::{EditBatchLog, EditPhase, TopologyChange};
 use serde::{Deserialize, Serialize};
 
-use crate::device::{HandleCaps, Reading};
-use crate::guard::GuardParams;
-use crate::predict::{PredictParams, Prediction, Predictor, Remote};
-use crate::tuning::Tuning;
+use crate::coupling_schedule::CouplingSchedule;
+use crate::device::{HandleCaps, HandleReading};
+use crate::guard::MasterGuardParams;
+use crate::predict::{PredictParams, RemoteReport, TwinPrediction, TwinPredictor};
 
 /// Parameters of the operator's side.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -32,552 +34,545 @@ pub struct MasterParams {
     /// Twin, correction and learning.
     pub predict: PredictParams,
     /// Limits.
-    pub guard: GuardParams,
+    pub guard: MasterGuardParams,
 }
 
-/// What a tick is given.
+/// Outputs of one tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Inputs {
-    /// Number of the tick.
-    pub tick: u64,
-    /// Now, on this side's clock.
-    pub now: Time,
-    /// Time since the tick before, a whole number of periods \[s\].
-    pub dt_s: f64,
-    /// Whether so many ticks were missed that motion must begin anew: forces fade meanwhile.
-    pub paused: bool,
-    /// The handle.
-    pub reading: Reading,
-    /// The newest frame from the slave and when it was received; the same one may come again.
-    pub frame: Option<(HapticFrame, Time)>,
-    /// Whether it is too late for a step of the twin: it is asked instead what is felt now,
-    /// though never twice in a row.
-    pub masked: bool,
-    /// Whether the operator asks for a latched fault to be cleared.
-    pub rearm: bool,
-}
-
-/// What a tick gives.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outputs {
+pub struct MasterOutputs {
     /// Force on the operator's hand, for the motors \[N\].
     pub force_on_hand_n: Axes,
     /// Frame for the slave.
     pub frame: HapticFrame,
-    /// Record of this tick; the shell adds lateness and CPU time.
+    /// Record of this tick; the shell (the caller with clocks and threads) adds lateness and CPU time.
     pub record: TickRecord,
 }
 
-/// What the operator's side remembers between ticks.
-pub struct State {
-    predictor: Option<Predictor>,
-    device: Device,
-    /// When the handle was read last.
-    last: Option<Time>,
-    held: [Holding; AXES],
-    /// Velocity of the handle, smoothed for the charging friction \[m/s\].
-    drift_mps: Axes,
-    reservoir: Reservoir,
+/// State of the master between ticks.
+#[derive(Default)]
+pub struct MasterState {
+    predictor: Option<TwinPredictor>,
+    /// Capabilities of the handle, for the energy tank.
+    caps: HandleCaps,
+    /// Longest time for which the device holds a force \[s\].
+    force_hold_s_max: f64,
+    /// Time of the last usable reading.
+    last_read: Option<Time>,
+    /// Holds of the next force, by axis.
+    force_holds: [ForceHold; AXES],
+    /// Velocity of the handle, smoothed for the friction that charges the tank \[m/s\].
+    smooth_velocity_mps: Axes,
+    tank: EnergyTank,
     method: MasterEnd,
-    tuning: Tuning,
+    schedule: CouplingSchedule,
     position_m: Axes,
     written_n: Axes,
-    /// How far the last force was held \[m\].
-    held_to_m: Axes,
+    /// Position up to which the last force was held \[m\].
+    force_end_m: Axes,
+    /// Last force, which fades during a fault \[N\].
     fading_n: Axes,
-    placed: bool,
+    has_position: bool,
     inbox: Inbox,
     sequence: u64,
-    /// Number of the frame that the twin was told of last.
-    heard: u64,
+    /// Number of the frame that the twin used last.
+    twin_sequence: u64,
     fault: bool,
 }
 
-/// What the energy account must know of the handle.
-#[derive(Debug, Clone, Copy)]
-struct Device {
-    mass_kg: Axes,
-    resolution_m: Axes,
-    /// Longest time that it holds a force \[s\].
-    hold_s: f64,
-}
-
-/// What holds for all axes in one tick.
-struct Now<'a> {
+/// Quantities of one tick that all axes share.
+struct TickContext<'a> {
     params: &'a MasterParams,
     coupling: &'a CouplingParams,
-    inputs: &'a Inputs,
-    /// The handle as it is believed.
-    reading: Reading,
-    /// Whether what the other side said last is too old to act on.
+    at: &'a TickInputs,
+    /// The reading after the plausibility check.
+    reading: HandleReading,
+    /// True if the newest frame of the other side is too old to act on.
     stale: bool,
 }
 
-impl Now<'_> {
-    /// What the coupling method is given.
-    fn moment<'a>(&'a self, tuning: &Tuning, inbox: &'a Inbox) -> Moment<'a> {
-        moment(self.coupling, tuning, inbox, self.inputs)
+impl TickContext<'_> {
+    /// Inputs of the coupling method.
+    fn coupling_inputs<'a>(
+        &'a self,
+        schedule: &CouplingSchedule,
+        inbox: &'a Inbox,
+    ) -> CouplingInputs<'a> {
+        inbox.coupling_inputs(self.coupling, schedule.impedance_nspm, self.at)
     }
 
-    /// Whether the force on the hand fades: after a pause, without a hand, or where it is the other side's, which has
-    /// fallen silent.
-    fn faded(&self) -> bool {
+    /// True if the force on the hand fades: during a pause, without a hand, or if the force is relayed from the other
+    /// side and its frames are stale.
+    fn force_fades(&self) -> bool {
         let relayed = self.stale && self.coupling.mode.relays_force();
-        self.inputs.paused || !self.reading.present || relayed
+        self.at.paused || !self.reading.present || relayed
     }
 }
 
-impl State {
-    /// At rest, for a handle that can do `caps`; `predictor` is needed by model mediation and unused
-    /// otherwise.
+impl MasterState {
+    /// Creates the state of a side at rest, for a handle with capabilities `caps`. Model mediation and instruments
+    /// need a `predictor`.
     #[must_use]
-    pub fn new(predictor: Option<Predictor>, caps: &HandleCaps, parties: Parties) -> Self {
+    pub fn new(predictor: Option<TwinPredictor>, caps: &HandleCaps, run_ids: RunIds) -> Self {
         Self {
             predictor,
-            device: Device {
-                mass_kg: caps.mass_kg_min,
-                resolution_m: caps.resolution_m,
-                hold_s: caps.let_go_s.unwrap_or(UNGUARDED_S).max(PERIOD.s()),
-            },
-            last: None,
-            held: [Holding::default(); AXES],
-            drift_mps: [0.0; AXES],
-            reservoir: Reservoir::default(),
-            method: MasterEnd::default(),
-            tuning: Tuning::default(),
-            position_m: [0.0; AXES],
-            written_n: [0.0; AXES],
-            held_to_m: [0.0; AXES],
-            fading_n: [0.0; AXES],
-            placed: false,
-            inbox: Inbox::new(parties),
-            sequence: 0,
-            heard: 0,
-            fault: false,
+            caps: *caps,
+            force_hold_s_max: caps
+                .force_timeout_s
+                .unwrap_or(ENDLESS_HOLD_S)
+                .max(PERIOD.s()),
+            inbox: Inbox::new(run_ids),
+            ..Self::default()
         }
     }
 
-    /// The twin and what it has learnt, if this side has one.
+    /// The twin and its corrections, if this side has one.
     #[must_use]
-    pub fn predictor(&self) -> Option<&Predictor> {
+    pub fn predictor(&self) -> Option<&TwinPredictor> {
         self.predictor.as_ref()
     }
 
-    /// Before a tick: the next stroke of what was done to the remote tissue before this run; whether it was done.
-    pub fn adopt(&mut self, stroke: (Part, &[Change])) -> bool {
+    /// Applies to the twin, before a tick, the next edit batch that the remote tissue had received before this run;
+    /// true if it was applied.
+    pub fn apply_remote_edits(&mut self, phase: EditPhase, changes: &[TopologyChange]) -> bool {
         let predictor = self.predictor.as_mut();
-        predictor.is_some_and(|predictor| predictor.adopt(stroke))
+        predictor.is_some_and(|predictor| predictor.apply_remote_edits(phase, changes))
     }
 
-    /// Strokes that instruments have made of the twin.
-    fn strokes(&self) -> u64 {
-        let strokes = self.predictor().and_then(Predictor::strokes);
-        strokes.map_or(0, crate::predict::strokes::Strokes::made)
+    /// Log of the edits that instruments made to the twin; none if they cannot edit it.
+    #[must_use]
+    pub fn edits(&self) -> Option<&EditBatchLog> {
+        self.predictor().and_then(TwinPredictor::edits)
     }
 
-    /// Which elements of the twin are there, linked and held.
+    /// Number of edit batches that instruments have made in the twin.
+    fn edit_batches(&self) -> u64 {
+        self.edits().map_or(0, EditBatchLog::batch_count)
+    }
+
+    /// Hash of the twin's topology: its nodes, links and pins.
     fn topology(&self) -> u64 {
-        self.predictor().map_or(0, Predictor::topology)
+        self.predictor().map_or(0, TwinPredictor::topology)
     }
 
-    /// What came from the other side, and its clock.
+    /// Received frames of the other side, and the clock offset.
     #[must_use]
     pub fn inbox(&self) -> &Inbox {
         &self.inbox
     }
 }
 
-/// Advance the operator's side by one tick.
+/// Advances the master side by one tick.
 #[must_use]
 pub fn tick(
     params: &MasterParams,
     coupling: &CouplingParams,
-    state: &mut State,
-    inputs: &Inputs,
-) -> Outputs {
-    state.tuning.follow(coupling, inputs.now);
-    let coupling = &coupling.in_mode(state.tuning.mode.unwrap_or(coupling.mode));
-    let reading = state.account(coupling.mode, inputs);
-    state.take_frame(inputs);
+    state: &mut MasterState,
+    at: &TickInputs,
+    reading: &HandleReading,
+) -> MasterOutputs {
+    state.schedule.advance(coupling, at.now);
+    let coupling = &coupling.with_mode(state.schedule.mode.unwrap_or(coupling.mode));
+    let reading = state.accept_reading(coupling.mode, at, reading);
+    state.take_frame(at);
     let guard = &params.guard;
-    let now = Now {
+    let context = TickContext {
         params,
         coupling,
-        inputs,
+        at,
         reading,
-        stale: state.inbox.stale(inputs.now, guard.stale_s, guard.age_s),
+        stale: state.inbox.is_stale(at.now, guard.stale_s, guard.age_s),
     };
-    let prediction = state.predict(&now);
-    // an old force is no touch: then the delay counts as unknown
-    let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !now.stale);
-    let twin = AtTwin {
+    let prediction = state.predict(&context);
+    // a stale frame is no evidence of the delay, which then counts as unknown
+    let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !context.stale);
+    let twin = TwinInputs {
         rtt_s: rtt_s.map(Span::s),
         confidence: prediction.confidence,
         force_n: &prediction.force_n,
-        leaps: prediction.relaid,
+        force_jumps: prediction.instrument_changed,
     };
-    let moment = now.moment(&state.tuning, &state.inbox);
-    state.method.begin(&moment, &twin);
-    let happened = [
-        (now.stale, Events::STALE),
-        (prediction.updated, Events::UPDATED),
-        (prediction.masked, Events::MASKED),
-        (prediction.blunted, Events::BLUNTED),
+    let coupling_inputs = context.coupling_inputs(&state.schedule, &state.inbox);
+    state.method.begin_tick(&coupling_inputs, &twin);
+    let conditions = [
+        (context.stale, EventFlags::STALE),
+        (prediction.updated, EventFlags::TWIN_UPDATED),
+        (prediction.extrapolated, EventFlags::DEADLINE_FALLBACK),
+        (prediction.blunted, EventFlags::CUTTING_BLOCKED),
     ];
-    let mut events = happened
-        .into_iter()
-        .fold(0, |events, (did, event)| events | (event * u32::from(did)));
+    let mut events = conditions.into_iter().fold(0, |events, (active, event)| {
+        events | (event * u32::from(active))
+    });
     events |= state.retuning(coupling.mode);
     let mut ports = [PortAxis::default(); AXES];
     for (axis, port) in ports.iter_mut().enumerate() {
-        *port = state.axis(&now, &prediction, axis);
+        *port = state.tick_axis(&context, &prediction, axis);
         events |= port.events;
     }
     state.written_n = ports.map(|port| port.force_n);
-    events |= if state.fault { Events::INVALID } else { 0 };
-    state.outputs(&now, &ports, &prediction, events)
+    events |= if state.fault {
+        EventFlags::INVALID_READING
+    } else {
+        0
+    };
+    state.outputs(&context, &ports, &prediction, events)
 }
 
-/// What the coupling method is given in this tick.
-fn moment<'a>(
-    coupling: &'a CouplingParams,
-    tuning: &Tuning,
-    inbox: &'a Inbox,
-    inputs: &Inputs,
-) -> Moment<'a> {
-    Moment {
-        params: coupling,
-        impedance_nspm: tuning.impedance_nspm,
-        newest: inbox.newest(),
-        held: inbox.silence(inputs.now).s() <= coupling.hold_s,
-        dt_s: inputs.dt_s,
-    }
-}
-
-impl State {
-    /// Book the work of the force that was held since the last tick; latch a fault if the reading
+impl MasterState {
+    /// Charges the work of the force that was held since the last tick; latches a fault if the reading
     /// is not usable.
-    fn account(&mut self, mode: Mode, inputs: &Inputs) -> Reading {
-        let mut reading = inputs.reading;
+    fn accept_reading(
+        &mut self,
+        mode: Mode,
+        at: &TickInputs,
+        reading: &HandleReading,
+    ) -> HandleReading {
+        let mut reading = *reading;
         let usable = reading.is_plausible();
         if usable {
-            self.fault &= !inputs.rearm;
+            self.fault &= !at.rearm;
         } else {
             self.fault = true;
-            reading = Reading {
+            reading = HandleReading {
                 position_m: self.position_m,
-                ..Reading::default()
+                ..HandleReading::default()
             };
         }
-        self.held_to_m = reading.let_go_m.unwrap_or(reading.position_m);
-        let passed_s = self.passed_s(inputs);
+        self.force_end_m = reading.force_released_m.unwrap_or(reading.position_m);
+        let passed_s = self.passed_s(at);
         for axis in 0..AXES {
-            let from_m = if self.placed {
+            let from_m = if self.has_position {
                 self.position_m[axis]
             } else {
                 reading.position_m[axis]
             };
             let moved_m = reading.position_m[axis] - from_m;
-            let held_m = if self.placed {
-                self.held_to_m[axis] - from_m
+            let held_m = if self.has_position {
+                self.force_end_m[axis] - from_m
             } else {
                 0.0
             };
             let work_j = self.written_n[axis] * held_m;
-            self.reservoir.deposit(axis, work_j);
-            self.method.book(axis, work_j, held_m);
-            self.held[axis] = self.holding(mode, axis, moved_m, passed_s);
-            let share = (passed_s / CHARGE_SMOOTH_S).min(1.0);
-            self.drift_mps[axis] += share * (moved_m / passed_s - self.drift_mps[axis]);
+            self.tank.deposit(axis, work_j);
+            self.method.record_work(axis, work_j, held_m);
+            self.force_holds[axis] = self.force_hold(mode, axis, moved_m, passed_s);
+            let smoothing = (passed_s / CHARGE_SMOOTH_S).min(1.0);
+            self.smooth_velocity_mps[axis] +=
+                smoothing * (moved_m / passed_s - self.smooth_velocity_mps[axis]);
         }
-        if reading.let_go_m.is_some() {
-            // what follows begins from no force, and the hand must not feel it come back at once
+        if reading.force_released_m.is_some() {
+            // the next force starts from 0, and the hand must not feel it return at once
             (self.written_n, self.fading_n) = ([0.0; AXES], [0.0; AXES]);
         }
-        self.placed |= usable;
+        self.has_position |= usable;
         self.position_m = reading.position_m;
         if usable {
-            self.last = Some(inputs.now);
+            self.last_read = Some(at.now);
         }
         reading
     }
 
-    /// Time since the handle was read last \[s\], by the clock: a tick that came late, or early after one,
-    /// saw another motion than a period's.
-    fn passed_s(&self, inputs: &Inputs) -> f64 {
-        let passed = self.last.map(|last| (inputs.now - last).s());
-        passed.map_or(inputs.dt_s, |passed_s| passed_s.max(PASSED_S_MIN))
+    /// Time since the last usable reading \[s\], by the clock: after a late or an early tick the motion is not that of
+    /// one period.
+    fn passed_s(&self, at: &TickInputs) -> f64 {
+        let passed = self.last_read.map(|last| (at.now - last).s());
+        passed.map_or(at.dt_s, |passed_s| passed_s.max(PASSED_S_MIN))
     }
 
-    /// How the next force of one axis will be held, from the last reading's motion \[m\], and for how long it
-    /// is paid: as long as the device may hold it. Only where the force is relayed, and the device lets go
-    /// within two periods, is one of them left to the reserve: paid as well, a line would show 8 % less
-    /// stiffness than E3, and a brisk press over a short one would ring.
-    fn holding(&self, mode: Mode, axis: usize, moved_m: f64, passed_s: f64) -> Holding {
-        let device = &self.device;
-        let short = device.hold_s <= TWO_PERIODS_S && mode.resolved() != Mode::Mmt;
-        Holding {
-            hold_s: if short { PERIOD.s() } else { device.hold_s },
-            pushed_s: passed_s.min(device.hold_s),
-            passed_s,
+    /// Hold of the next force of one axis, from the last motion \[m\]: it must be paid for the longest time for which
+    /// the device may hold it. Exception: if no twin is rendered and the device releases within two periods, one
+    /// period is paid and the reserve covers the other. If both were paid, a link would show 8 % less stiffness than
+    /// E3 predicts, and a brisk press over a short link would ring.
+    fn force_hold(&self, mode: Mode, axis: usize, moved_m: f64, passed_s: f64) -> ForceHold {
+        let (caps, hold_s) = (&self.caps, self.force_hold_s_max);
+        let short = hold_s <= TWO_PERIODS_S && !mode.renders_twin();
+        ForceHold {
+            hold_s: if short { PERIOD.s() } else { hold_s },
+            last_held_s: passed_s.min(hold_s),
+            elapsed_s: passed_s,
             velocity_mps: moved_m / passed_s,
             last_n: self.written_n[axis],
-            mass_kg: device.mass_kg[axis],
-            resolution_m: device.resolution_m[axis],
+            mass_kg: caps.mass_kg_min[axis],
+            resolution_m: caps.resolution_m[axis],
             hand_mps2: HAND_MPS2,
         }
     }
 
-    /// Take the newest frame; with a peer that began anew, everything is counted from 0 again.
-    fn take_frame(&mut self, inputs: &Inputs) {
-        if self.inbox.take(inputs.frame) == Arrival::Restarted {
-            self.reservoir.rebase();
+    /// Takes the newest frame; resets all sums if the peer has restarted.
+    fn take_frame(&mut self, at: &TickInputs) {
+        if self.inbox.accept(at.frame) == PeerRun::New {
+            self.tank.reset_sums();
             self.method.restart();
         }
-        self.reservoir.receive(&self.inbox.newest().energy_sent_j);
+        self.tank.receive(&self.inbox.newest().energy_sent_j);
     }
 
-    /// The event of a retune whose waves still come back in an epoch before.
+    /// Event flag of a retune, while returning waves still carry the former epoch.
     fn retuning(&self, mode: Mode) -> u32 {
         let newest = self.inbox.newest();
-        let behind = newest.sequence > 0 && newest.impedance_epoch != self.tuning.epoch;
-        if behind && mode.sends_waves() {
-            Events::RETUNING
+        let epoch_is_old = newest.sequence > 0 && newest.impedance_epoch != self.schedule.epoch;
+        if epoch_is_old && mode.sends_waves() {
+            EventFlags::RETUNING
         } else {
             0
         }
     }
 
-    /// Touch the twin; nothing to predict in the modes without one.
-    fn predict(&mut self, now: &Now<'_>) -> Prediction {
-        let (params, inputs, reading) = (&now.params.predict, now.inputs, &now.reading);
-        let unfelt = Prediction {
+    /// Steps the twin; returns no force in the modes without one.
+    fn predict(&mut self, context: &TickContext<'_>) -> TwinPrediction {
+        let (params, at, reading) = (&context.params.predict, context.at, &context.reading);
+        let no_prediction = TwinPrediction {
             blunted: reading.instrument != Instrument::Blunt,
-            ..Prediction::default()
+            ..TwinPrediction::default()
         };
         let Some(predictor) = &mut self.predictor else {
-            return unfelt;
+            return no_prediction;
         };
-        // a twin that is not felt in between must not be where the tool was before, and instruments work on
-        // the twin in every mode
-        let opened = predictor.strokes().is_some();
-        // what the hand is not let feel does nothing; which tool it holds, it holds in every mode
-        let faded = self.fault || now.faded();
-        let handle = predictor.held(reading, faded);
-        if !now.coupling.needs_twin() && now.coupling.switch.is_empty() && !opened {
-            return unfelt;
+        // a twin that is not rendered now is still stepped if the mode may switch, or it would start later from an old
+        // tool position; instruments edit the twin in every mode
+        let is_editable = predictor.edits().is_some();
+        // while the force fades, the instrument does nothing; tools are swapped in every mode
+        let faded = self.fault || context.force_fades();
+        let handle = predictor.take_reading(reading, faded);
+        if !context.coupling.needs_twin() && context.coupling.switch.is_empty() && !is_editable {
+            return no_prediction;
         }
-        let withheld = handle.instrument != reading.instrument;
-        let prediction = if inputs.masked && predictor.may_ask() {
-            predictor.ask(params, &handle)
+        let instrument_blocked = handle.instrument != reading.instrument;
+        let prediction = if at.deadline_fallback && predictor.may_extrapolate() {
+            predictor.extrapolate(params, &handle)
         } else {
             let frame = self.inbox.newest();
-            let heard = core::mem::replace(&mut self.heard, frame.sequence);
-            // an old frame says nothing new: the twin must not learn from it again and again
-            let known = frame.sequence > 0 && !now.stale;
-            let remote = known.then(|| Remote::of(frame, frame.sequence != heard));
-            let said = predictor.step(params, &handle, remote.as_ref(), inputs.dt_s);
+            let last_sequence = core::mem::replace(&mut self.twin_sequence, frame.sequence);
+            // an old frame is no new evidence: the twin must not learn from it repeatedly
+            let usable = frame.sequence > 0 && !context.stale;
+            let remote =
+                usable.then(|| RemoteReport::from_frame(frame, frame.sequence != last_sequence));
+            let prediction = predictor.step(params, &handle, remote.as_ref(), at.dt_s);
             predictor.revise(reading.revisions);
-            said
+            prediction
         };
-        Prediction {
-            blunted: prediction.blunted || withheld,
+        TwinPrediction {
+            blunted: prediction.blunted || instrument_blocked,
             ..prediction
         }
     }
 
     /// Force and outgoing wave of one axis.
-    fn axis(&mut self, now: &Now<'_>, prediction: &Prediction, axis: usize) -> PortAxis {
-        let (guard, reading) = (&now.params.guard, &now.reading);
-        let (last, dt_s) = (self.written_n[axis], now.inputs.dt_s);
+    fn tick_axis(
+        &mut self,
+        context: &TickContext<'_>,
+        prediction: &TwinPrediction,
+        axis: usize,
+    ) -> PortAxis {
+        let (guard, reading) = (&context.params.guard, &context.reading);
+        let (last, dt_s) = (self.written_n[axis], context.at.dt_s);
         let handle = self.at_handle(axis, reading, prediction);
         let velocity = handle.velocity_mps;
-        let moment = now.moment(&self.tuning, &self.inbox);
-        let wanted = self.method.demand(&moment, &handle, &self.reservoir);
-        let mut demand = wanted.force_n;
-        if now.faded() {
+        let coupling_inputs = context.coupling_inputs(&self.schedule, &self.inbox);
+        let demanded = self.method.demand(&coupling_inputs, &handle, &self.tank);
+        let mut demand = demanded.force_n;
+        if context.force_fades() {
             demand = guard.faded(last, dt_s);
         } else if !demand.is_finite() {
             self.fault = true;
             demand = 0.0;
         }
-        let (paid, mut events) = if now.coupling.mode.is_passive() {
-            self.pay(axis, demand, velocity, dt_s)
+        let (paid, mut events) = if context.coupling.mode.is_passive() {
+            self.limit_by_energy(axis, demand, velocity, dt_s)
         } else {
             (demand, 0)
         };
-        events |= wanted.events;
+        events |= demanded.events;
         let force_n = if self.fault {
             self.fading_n[axis] = guard.faded(self.fading_n[axis], dt_s);
             let fading = self.fading_n[axis];
             let damped = guard.fault_force(axis, fading, velocity);
-            // a late velocity may have the wrong sign, and then a damper costs as well
-            let paid = self.pay(axis, damped, velocity, dt_s).0;
+            // a late velocity may have the wrong sign, and then a damper costs energy as well
+            let paid = self.limit_by_energy(axis, damped, velocity, dt_s).0;
             guard.fault_force(axis, paid, 0.0)
         } else {
-            // a force that was let go comes back no faster for having been away
-            let rises_s = if reading.let_go_m.is_some() {
+            // after a release the force rises by one period's slew only, however long the tick was
+            let rise_s = if reading.force_released_m.is_some() {
                 PERIOD.s()
             } else {
                 dt_s
             };
-            let (limited, hits) = guard.limit(axis, paid, last, rises_s);
-            events |= hits;
-            self.fault |= hits & Events::INVALID != 0;
+            let (limited, limit_events) = guard.limit(axis, paid, last, rise_s);
+            events |= limit_events;
+            self.fault |= limit_events & EventFlags::INVALID_READING != 0;
             self.fading_n[axis] = limited;
             limited
         };
-        let written = Written {
+        let written = CommandedForce {
             force_n,
-            reserve_j: self.reserve_j(now.coupling, axis, force_n),
+            reserve_j: self.reserve_j(context.coupling, axis, force_n),
         };
-        let account = &mut self.reservoir;
-        let wave_out = self.method.send(&moment, &handle, &written, account);
+        let tank = &mut self.tank;
+        let wave_out = self.method.send(&coupling_inputs, &handle, &written, tank);
         PortAxis {
             force_n,
-            wave_in: wanted.wave_in,
+            wave_in: demanded.wave_in,
             wave_out,
             events,
         }
     }
 
-    /// What must stay here for the force that is held \[J\]: `reserve_ticks` of what it may cost from rest, and
-    /// no less than what it may cost until the device lets go.
+    /// Energy to be kept in reserve for the held force \[J\]: `reserve_ticks` times its largest cost over one hold from
+    /// rest, and at least its largest cost until the device releases it.
     fn reserve_j(&self, coupling: &CouplingParams, axis: usize, force_n: f64) -> f64 {
-        let held = &self.held[axis];
-        let again_j = coupling.reserve_ticks * held.margin_j(force_n, held.hold_s);
-        held.cost_over_j(force_n, self.device.hold_s).max(again_j)
+        let hold = &self.force_holds[axis];
+        let reserve_j = coupling.reserve_ticks * hold.cost_from_rest_j(force_n, hold.hold_s);
+        hold.cost_over_j(force_n, self.force_hold_s_max)
+            .max(reserve_j)
     }
 
-    /// One axis of the handle, as the coupling methods see it.
-    fn at_handle(&self, axis: usize, reading: &Reading, prediction: &Prediction) -> AtHandle {
-        AtHandle {
+    /// State of the handle on one axis, for the coupling methods.
+    fn at_handle(
+        &self,
+        axis: usize,
+        reading: &HandleReading,
+        prediction: &TwinPrediction,
+    ) -> HandleAxis {
+        HandleAxis {
             axis,
             position_m: reading.position_m[axis],
             velocity_mps: reading.velocity_mps[axis],
-            smooth_mps: self.drift_mps[axis],
-            last_n: self.written_n[axis],
-            twin_n: prediction.force_n[axis],
-            twin_j: prediction.stored_j(axis),
-            edge_n: prediction.edge_n[axis],
+            smoothed_mps: self.smooth_velocity_mps[axis],
+            last_force_n: self.written_n[axis],
+            twin_force_n: prediction.force_n[axis],
+            twin_energy_j: prediction.stored_j(axis),
+            blade_force_n: prediction.edge_n[axis],
         }
     }
 
-    /// Lower a force that the account cannot pay, and repay a debt by damping.
-    fn pay(&self, axis: usize, demand_n: f64, velocity_mps: f64, dt_s: f64) -> (f64, u32) {
-        let share = self
-            .reservoir
-            .payable_share(axis, demand_n, &self.held[axis]);
+    /// Reduces a force that the tank cannot pay for, and repays a debt by damping.
+    fn limit_by_energy(
+        &self,
+        axis: usize,
+        demand_n: f64,
+        velocity_mps: f64,
+        dt_s: f64,
+    ) -> (f64, u32) {
+        let payable_share = self
+            .tank
+            .payable_fraction(axis, demand_n, &self.force_holds[axis]);
         let repay = self
-            .reservoir
+            .tank
             .repayment_nspm(axis, velocity_mps, dt_s, REPAY_NSPM_MAX);
-        let mut events = if share < 1.0 { Events::UNPAID } else { 0 };
-        events |= if repay > 0.0 { Events::REPAID } else { 0 };
-        (demand_n * share + repay * velocity_mps, events)
+        let mut events = if payable_share < 1.0 {
+            EventFlags::TANK_LIMITED
+        } else {
+            0
+        };
+        events |= if repay > 0.0 {
+            EventFlags::DEBT_DAMPING
+        } else {
+            0
+        };
+        (demand_n * payable_share + repay * velocity_mps, events)
     }
 
     fn outputs(
         &mut self,
-        now: &Now<'_>,
+        context: &TickContext<'_>,
         ports: &[PortAxis; AXES],
-        prediction: &Prediction,
+        prediction: &TwinPrediction,
         events: u32,
-    ) -> Outputs {
-        let (coupling, reading) = (now.coupling, &now.reading);
+    ) -> MasterOutputs {
+        let (coupling, reading) = (context.coupling, &context.reading);
         self.sequence += 1;
-        let engaged = reading.present && !self.fault && !now.inputs.paused;
+        let engaged = reading.present && !self.fault && !context.at.paused;
         let mut flags = FrameFlags::ENGAGED * u32::from(engaged);
-        flags |= FrameFlags::CLOSED * u32::from(reading.closed);
+        flags |= FrameFlags::GRIPPER_CLOSED * u32::from(reading.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);
         if !coupling.switch.is_empty() {
             flags = FrameFlags::with_mode(flags, coupling.mode.code());
         }
-        let outbox = Outbox {
+        let report = TickReport {
             side: Side::Master,
-            tick: now.inputs.tick,
-            now: now.inputs.now,
-            device: Measured {
+            tick: context.at.tick,
+            now: context.at.now,
+            device: MeasuredMotion {
                 position_m: reading.position_m,
                 velocity_mps: reading.velocity_mps,
             },
             inbox: &self.inbox,
-            account: &self.reservoir,
+            tank: &self.tank,
             ports,
         };
         let frame = HapticFrame {
-            impedance_epoch: self.tuning.epoch,
+            impedance_epoch: self.schedule.epoch,
             flags,
-            impedance_nspm: self.tuning.impedance_nspm,
+            impedance_nspm: self.schedule.impedance_nspm,
             wave_integral: *self.method.wave_integral(),
-            strokes: self.strokes(),
+            strokes: self.edit_batches(),
             topology: self.topology(),
-            ..outbox.frame(self.sequence)
+            ..report.frame(self.sequence)
         };
-        Outputs {
+        MasterOutputs {
             force_on_hand_n: self.written_n.map(|force| -force),
             frame,
-            record: self.record(now, outbox.record(), prediction, events),
+            record: self.record(context, report.record(), prediction, events),
         }
     }
 
-    /// Completes the record that both sides have.
+    /// Adds the master's own fields to the part of the record that is common to both sides.
     fn record(
         &self,
-        now: &Now<'_>,
-        common: TickRecord,
-        prediction: &Prediction,
+        context: &TickContext<'_>,
+        shared: TickRecord,
+        prediction: &TwinPrediction,
         events: u32,
     ) -> TickRecord {
-        let reading = &now.reading;
+        let reading = &context.reading;
         TickRecord {
             port_position_m: reading.position_m,
             tissue_force_n: prediction.twin_force_n,
             tissue_energy_j: prediction.energy_j,
             update_energy_j: prediction.update_energy_j,
-            corrected: prediction.corrected,
+            corrected: prediction.correction_sum,
             confidence: prediction.confidence,
             twin_share: self.method.twin_share(),
             intended_m: reading.intended_m,
             events,
-            state: self.operating(reading, events),
+            state: self.operating_state(reading, events),
             phase: reading.phase,
-            held_to_m: self.held_to_m,
-            strokes: self.strokes(),
+            held_to_m: self.force_end_m,
+            strokes: self.edit_batches(),
             topology: self.topology(),
             links_cut: prediction.links_cut,
-            parked_m: prediction.parked.position_m,
-            parked_n: prediction.parked.force_n,
-            ..common
+            parked_m: prediction.parked_tool.position_m,
+            parked_n: prediction.parked_tool.force_n,
+            ..shared
         }
     }
 
-    /// Operating state as CRTK numbers it in [`TickRecord::state`].
-    fn operating(&self, reading: &Reading, events: u32) -> u8 {
+    /// Operating state with the CRTK numbers of [`TickRecord::state`].
+    fn operating_state(&self, reading: &HandleReading, events: u32) -> u8 {
         if self.fault {
             3
         } else if !reading.present {
             0
         } else {
-            1 + u8::from(events & Events::STALE != 0)
+            1 + u8::from(events & EventFlags::STALE != 0)
         }
     }
 }
 
-/// Longest time that a device may hold a relayed force and one period of it be paid from the reserve \[s\].
+/// Longest hold of a force for which the reserve may cover all but one period \[s\].
 const TWO_PERIODS_S: f64 = 2.0 * PERIOD.s();
-/// Shortest time between two readings that is believed \[s\].
+/// Shortest time between two readings \[s\]; a shorter one counts as this.
 const PASSED_S_MIN: f64 = 1e-4;
 
-/// For how long a force is paid for whose device never lets go of it \[s\]: as many missed ticks as one
-/// tick accounts for.
-const UNGUARDED_S: f64 = 0.02;
+/// Time for which a force is paid if the device never releases it \[s\]: the longest for which one tick
+/// accounts, [`PERIODS_PER_TICK_MAX`](palpate_transport::clock::PERIODS_PER_TICK_MAX).
+const ENDLESS_HOLD_S: f64 = 0.02;
 
-/// Acceleration that a hand, and the other axes of an arm, may give the handle against the port's
+/// Acceleration of the handle that a hand, and the other axes of an arm, may cause against the port's
 /// force \[m/s^2\] (ours: 4 g).
 const HAND_MPS2: f64 = 40.0;
 
-/// Time over which the handle's velocity is smoothed for the charging friction \[s\]: one step of a
-/// 0.03 mm encoder must not rattle in a hand that rests.
+/// Time over which the handle's velocity is smoothed for the friction that charges the tank \[s\]: one step of a
+/// 0.03 mm encoder must not make the force rattle in a resting hand.
 const CHARGE_SMOOTH_S: f64 = 0.015;
 
 /// Largest damping that repays a debt \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).

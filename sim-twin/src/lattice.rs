@@ -23,7 +23,7 @@ pub struct Atom {
 ///
 /// Its rest length is the distance of its atoms at rest; zero makes it a home link.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Link {
+pub struct LatticeLink {
     /// The two atoms.
     pub atoms: [u32; 2],
     /// Spring stiffness \[N/m\].
@@ -35,7 +35,7 @@ pub struct Link {
 /// A surface triangle, counter-clockwise seen from outside.
 pub type Face = [u32; 3];
 
-/// A lattice: what a model is built from.
+/// Lattice of atoms and links, from which a model is built.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lattice {
     /// Name, as in the file.
@@ -43,7 +43,7 @@ pub struct Lattice {
     /// All atoms, surface atoms first.
     pub atoms: Vec<Atom>,
     /// All links.
-    pub links: Vec<Link>,
+    pub links: Vec<LatticeLink>,
     /// Surface triangles.
     pub faces: Vec<Face>,
 }

@@ -1,32 +1,32 @@
-//! Soft tissue that answers a touch within a tick: what every model and every caller shares.
+//! Soft tissue that computes its reaction to a tool within one tick: the interface and parts shared by all models.
 //!
 //! In reading order:
-//! [`twin`] has the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] it gives back.
-//! [`edits`] is what was done to tissue that can be cut, [`shape`] where a part of it is.
-//! [`contact`] is the geometry of touching, [`law`] what a continuum is made of, [`lattice`] a neutral description of
-//! point masses and links, [`integrate`] the stability advisor. Models share [`hold`], [`snapshot`], [`seal`], [`stiffen`] and
-//! [`conjugate`].
+//! [`twin`] has the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] of the tissue.
+//! [`edits`] has topology changes of tissue that can be cut, [`shape`] the shapes of its regions.
+//! [`contact`] is the geometry of contact, [`law`] has the constitutive laws of a continuum, [`lattice`] is a neutral
+//! description of point masses and links, [`stability`] computes stable steps. Models share [`extrapolation`],
+//! [`snapshot`], [`checksum`], [`stiffness_edit`] and [`conjugate_gradient`].
 //!
-//! The crates in the folders beside `src` know this one: `geometry` has meshes, volumes and their files; `fem`, `voxel`
-//! and `springs` are models, which never know each other; `scene` turns a typed scene file into a boxed model. None of
-//! them knows networks, clocks, threads or devices: every step is a pure function of state, tools and `dt`.
+//! The crates in the folders beside `src` depend on this one. `geometry` has meshes, volumes and their files. `fem`,
+//! `voxel` and `springs` are models that do not depend on each other. `scene` builds a boxed model from a typed scene
+//! file. None depends on networks, clocks, threads or devices: every step is a pure function of state, tools and `dt`.
 
-pub mod conjugate;
+pub mod checksum;
+pub mod conjugate_gradient;
 pub mod contact;
 pub mod edits;
-pub mod hold;
-pub mod integrate;
+pub mod extrapolation;
 pub mod lattice;
 pub mod law;
-pub mod seal;
 pub mod shape;
 pub mod snapshot;
-pub mod stiffen;
+pub mod stability;
+pub mod stiffness_edit;
 pub mod twin;
 
 pub use twin::{
-    Caps, Edit, EditError, EditReport, Instrument, Jaws, Ledger, Reaction, Snapshot, ThawError,
-    Tissue, Tool, View,
+    Edit, EditError, EditReport, Instrument, Jaws, Reaction, Snapshot, SnapshotError, Tissue,
+    TissueCaps, TissueEnergy, TissueView, Tool,
 };
 
 /// A point, velocity or force in the world frame \[SI\].

@@ -1,13 +1,13 @@
-//! Where a part of the tissue is: all of it, a layer or a ball.
+//! Shapes of tissue regions: the whole tissue, a layer or a ball.
 //!
 //! Source: ours.
 
 use crate::Vec3;
 
-/// Where a region is.
+/// Shape of a region, in the rest configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Shape {
-    /// Everywhere.
+pub enum RegionShape {
+    /// The whole tissue.
     All,
     /// Between two heights.
     Layer {
@@ -25,8 +25,8 @@ pub enum Shape {
     },
 }
 
-impl Shape {
-    /// Whether the place \[m\] is inside; a border belongs to the layer above it.
+impl RegionShape {
+    /// True if the place \[m\] is inside; the border of a layer belongs to the layer above it.
     #[must_use]
     #[inline]
     pub fn contains(&self, at_m: &Vec3) -> bool {

@@ -1,58 +1,59 @@
-//! What snapshots hold of a state: its fields one after the other, the same way out and in.
+//! Encoding of a model's state as a snapshot: its fields in one order, for writing and reading.
 //!
-//! Source: ours. A type lists its fields once, by [`frozen`](crate::frozen); numbers go to the numbers of a
-//! [`Snapshot`], flags and counts to its integers. A model fills and pours whole snapshots by
-//! [`Snapshot::fill`] and [`Snapshot::pour`].
+//! Source: ours. A type lists its fields once, by [`snapshot_parts`](crate::snapshot_parts). Real numbers go to the
+//! numbers of a [`Snapshot`], flags and counts to its integers. A model writes and reads whole snapshots by
+//! [`Snapshot::encode`] and [`Snapshot::decode`].
 
 use crate::Vec3;
-use crate::law::viscous::Memory;
-use crate::seal::{checked, seal};
-use crate::twin::{Ledger, Snapshot, ThawError};
+use crate::checksum::{snapshot_checksum, verify_checksum};
+use crate::law::viscous::ViscousState;
+use crate::twin::{Snapshot, SnapshotError, TissueEnergy};
 
-/// Stands for no number, where a number is at least 0.
+/// Encoding of `None` for an optional number that is at least 0.
 const NONE: f64 = -1.0;
 
-/// Something that a snapshot holds. A reused snapshot takes it without allocating.
-pub trait Frozen {
-    /// Numbers and integers that it is.
+/// Part of a state in a snapshot. Writing to a reused snapshot allocates nothing.
+pub trait SnapshotPart {
+    /// Number of real numbers and of integers.
     fn size(&self) -> [usize; 2];
 
-    /// Appends itself.
-    fn put(&self, into: &mut Snapshot);
+    /// Appends the part to a snapshot.
+    fn encode_into(&self, into: &mut Snapshot);
 
-    /// Takes itself from what is left of a snapshot.
-    fn take(&mut self, from: &mut Left<'_>);
+    /// Reads the part from the rest of a snapshot.
+    fn decode_from(&mut self, from: &mut SnapshotReader<'_>);
 
-    /// Appends a list.
-    fn put_all(all: &[Self], into: &mut Snapshot)
+    /// Appends a list of parts.
+    fn encode_slice(all: &[Self], into: &mut Snapshot)
     where
         Self: Sized,
     {
-        all.iter().for_each(|one| one.put(into));
+        all.iter().for_each(|one| one.encode_into(into));
     }
 
-    /// Takes a list.
-    fn take_all(all: &mut [Self], from: &mut Left<'_>)
+    /// Reads a list of parts.
+    fn decode_slice(all: &mut [Self], from: &mut SnapshotReader<'_>)
     where
         Self: Sized,
     {
-        all.iter_mut().for_each(|one| one.take(from));
+        all.iter_mut().for_each(|one| one.decode_from(from));
     }
 }
 
-/// What is left of a snapshot whose size was checked, so that no default is ever used.
+/// Unread rest of a snapshot whose size was checked, so that no default is ever used.
 #[derive(Debug, Clone, Copy)]
-pub struct Left<'a> {
+pub struct SnapshotReader<'a> {
     numbers: &'a [f64],
     integers: &'a [u64],
 }
 
-impl<'a> Left<'a> {
-    /// The end of a snapshot, from so many numbers and integers on.
-    pub(crate) fn after(snapshot: &'a Snapshot, numbers: usize, integers: usize) -> Self {
+impl<'a> SnapshotReader<'a> {
+    /// Creates a reader at the start of a snapshot.
+    #[must_use]
+    pub fn new(snapshot: &'a Snapshot) -> Self {
         Self {
-            numbers: snapshot.numbers.get(numbers..).unwrap_or_default(),
-            integers: snapshot.integers.get(integers..).unwrap_or_default(),
+            numbers: &snapshot.numbers,
+            integers: &snapshot.integers,
         }
     }
 
@@ -70,93 +71,100 @@ impl<'a> Left<'a> {
 }
 
 impl Snapshot {
-    /// Makes it hold these parts and nothing else; `kin` ends it with the sum that [`crate::seal`] makes.
-    pub fn fill(&mut self, parts: &[&dyn Frozen], kin: Option<u64>) {
-        let [numbers, integers] = room(parts.iter().map(|part| part.size()), kin);
+    /// Replaces the content by these parts; with the model hash `kin`, a checksum follows (see [`crate::checksum`]).
+    pub fn encode(&mut self, parts: &[&dyn SnapshotPart], kin: Option<u64>) {
+        let [numbers, integers] = total_size(parts.iter().map(|part| part.size()), kin);
         self.numbers.clear();
         self.integers.clear();
         self.numbers.reserve(numbers);
         self.integers.reserve(integers);
-        parts.iter().for_each(|part| part.put(self));
+        parts.iter().for_each(|part| part.encode_into(self));
         if let Some(kin) = kin {
-            seal(kin, self);
+            let sum = snapshot_checksum(kin, self, 0);
+            self.integers.push(sum);
         }
     }
 
-    /// Puts back what [`Snapshot::fill`] took.
+    /// Reads the parts that [`Snapshot::encode`] wrote.
     ///
     /// # Errors
-    /// [`ThawError`] if it is of another size or its sum is another one; nothing has changed then.
-    pub fn pour(&self, parts: &mut [&mut dyn Frozen], kin: Option<u64>) -> Result<(), ThawError> {
-        let expected = room(parts.iter().map(|part| part.size()), kin);
+    /// [`SnapshotError`] if the size or the checksum differs; no part has changed then.
+    pub fn decode(
+        &self,
+        parts: &mut [&mut dyn SnapshotPart],
+        kin: Option<u64>,
+    ) -> Result<(), SnapshotError> {
+        let expected = total_size(parts.iter().map(|part| part.size()), kin);
         for (expected, found) in expected
             .into_iter()
             .zip([self.numbers.len(), self.integers.len()])
         {
             if expected != found {
-                return Err(ThawError::Size { expected, found });
+                return Err(SnapshotError::Size { expected, found });
             }
         }
         if let Some(kin) = kin {
-            checked(kin, self)?;
+            verify_checksum(kin, self)?;
         }
-        let mut left = Left::after(self, 0, 0);
-        parts.iter_mut().for_each(|part| part.take(&mut left));
+        let mut reader = SnapshotReader::new(self);
+        parts
+            .iter_mut()
+            .for_each(|part| part.decode_from(&mut reader));
         Ok(())
     }
 }
 
-fn room(sizes: impl Iterator<Item = [usize; 2]>, kin: Option<u64>) -> [usize; 2] {
+fn total_size(sizes: impl Iterator<Item = [usize; 2]>, kin: Option<u64>) -> [usize; 2] {
     sizes.fold([0, usize::from(kin.is_some())], |sum, own| {
         [sum[0] + own[0], sum[1] + own[1]]
     })
 }
 
-/// Says which fields of a type a snapshot holds, in which order.
+/// Implements [`snapshot::SnapshotPart`](crate::snapshot::SnapshotPart) for a type by a list of its fields, in order.
 #[macro_export]
-macro_rules! frozen {
-    ($state:ty: $($($field:ident).+),+ $(,)?) => {
-        impl $crate::snapshot::Frozen for $state {
+macro_rules! snapshot_parts {
+    ($state:ty: $($($field:tt).+),+ $(,)?) => {
+        impl $crate::snapshot::SnapshotPart for $state {
             fn size(&self) -> [usize; 2] {
-                let sizes = [$($crate::snapshot::Frozen::size(&self$(.$field)+)),+];
+                let sizes = [$($crate::snapshot::SnapshotPart::size(&self$(.$field)+)),+];
                 sizes.iter().fold([0, 0], |sum, own| [sum[0] + own[0], sum[1] + own[1]])
             }
 
-            fn put(&self, into: &mut $crate::twin::Snapshot) {
-                $($crate::snapshot::Frozen::put(&self$(.$field)+, into);)+
+            fn encode_into(&self, into: &mut $crate::twin::Snapshot) {
+                $($crate::snapshot::SnapshotPart::encode_into(&self$(.$field)+, into);)+
             }
 
-            fn take(&mut self, from: &mut $crate::snapshot::Left<'_>) {
-                $($crate::snapshot::Frozen::take(&mut self$(.$field)+, from);)+
+            fn decode_from(&mut self, from: &mut $crate::snapshot::SnapshotReader<'_>) {
+                $($crate::snapshot::SnapshotPart::decode_from(&mut self$(.$field)+, from);)+
             }
         }
     };
 }
 
-frozen!(Ledger: kinetic_j, elastic_j, contact_j, tool_work_j, dissipated_j, edit_j, mass_j, residual_j);
-frozen!(Memory<f64>: branch, elastic);
+snapshot_parts!(TissueEnergy: kinetic_j, elastic_j, contact_j, tool_work_j, dissipated_j, edit_j, mass_j, residual_j);
+snapshot_parts!(ViscousState: branch, elastic);
 
-/// A type that is so many numbers.
+/// Implements [`SnapshotPart`] for a type of `$count` real numbers.
 macro_rules! numbers {
     ($type:ty, $count:literal, $one:ident => $out:expr, $numbers:ident => $in:expr) => {
-        impl Frozen for $type {
+        impl SnapshotPart for $type {
             fn size(&self) -> [usize; 2] {
                 [$count, 0]
             }
 
-            fn put(&self, into: &mut Snapshot) {
-                Self::put_all(std::slice::from_ref(self), into);
+            fn encode_into(&self, into: &mut Snapshot) {
+                Self::encode_slice(std::slice::from_ref(self), into);
             }
 
-            fn take(&mut self, from: &mut Left<'_>) {
-                Self::take_all(std::slice::from_mut(self), from);
+            fn decode_from(&mut self, from: &mut SnapshotReader<'_>) {
+                Self::decode_slice(std::slice::from_mut(self), from);
             }
 
-            fn put_all(all: &[Self], into: &mut Snapshot) {
+            fn encode_slice(all: &[Self], into: &mut Snapshot) {
                 into.numbers.extend(all.iter().flat_map(|$one| $out));
             }
 
-            fn take_all(all: &mut [Self], from: &mut Left<'_>) {
+            fn decode_slice(all: &mut [Self], from: &mut SnapshotReader<'_>) {
                 let numbers = from.numbers($count * all.len()).as_chunks::<$count>().0;
                 for (slot, $numbers) in all.iter_mut().zip(numbers) {
                     *slot = $in;
@@ -168,6 +176,8 @@ macro_rules! numbers {
 
 numbers!(f64, 1, one => [*one], numbers => numbers[0]);
 numbers!(f32, 1, one => [f64::from(*one)], numbers => single(numbers[0]));
+numbers!(u8, 1, one => [f64::from(*one)], numbers => count(numbers[0]) as Self);
+numbers!(i32, 1, one => [f64::from(*one)], numbers => numbers[0] as Self);
 numbers!(u32, 1, one => [f64::from(*one)], numbers => count(numbers[0]));
 numbers!(Option<f64>, 1, one => [one.unwrap_or(NONE)], numbers => Some(numbers[0]).filter(|&n| n != NONE));
 numbers!(Vec3, 3, one => <[f64; 3]>::from(*one), numbers => Self::from(*numbers));
@@ -187,20 +197,20 @@ fn count(number: f64) -> u32 {
     number as u32
 }
 
-/// A type that is one integer.
+/// Implements [`SnapshotPart`] for a type that is one integer.
 macro_rules! integer {
     ($type:ty, $one:ident => $out:expr, $integer:ident => $in:expr) => {
-        impl Frozen for $type {
+        impl SnapshotPart for $type {
             fn size(&self) -> [usize; 2] {
                 [0, 1]
             }
 
-            fn put(&self, into: &mut Snapshot) {
+            fn encode_into(&self, into: &mut Snapshot) {
                 let $one = *self;
                 into.integers.push($out);
             }
 
-            fn take(&mut self, from: &mut Left<'_>) {
+            fn decode_from(&mut self, from: &mut SnapshotReader<'_>) {
                 let $integer = from.integer();
                 *self = $in;
             }
@@ -209,6 +219,7 @@ macro_rules! integer {
 }
 
 integer!(u64, one => one, integer => integer);
+integer!(usize, one => one as u64, integer => integer as Self);
 integer!(bool, one => u64::from(one), integer => integer != 0);
 // a sign: -1, 0 or 1
 integer!(i8, one => (one + 1) as u64, integer => integer.min(2) as Self - 1);
@@ -219,30 +230,30 @@ integer!(
     integer => integer.checked_sub(1).map(|index| index as u32)
 );
 
-impl<T: Frozen, const N: usize> Frozen for [T; N] {
+impl<T: SnapshotPart, const N: usize> SnapshotPart for [T; N] {
     fn size(&self) -> [usize; 2] {
-        room(self.iter().map(Frozen::size), None)
+        total_size(self.iter().map(SnapshotPart::size), None)
     }
 
-    fn put(&self, into: &mut Snapshot) {
-        T::put_all(self, into);
+    fn encode_into(&self, into: &mut Snapshot) {
+        T::encode_slice(self, into);
     }
 
-    fn take(&mut self, from: &mut Left<'_>) {
-        T::take_all(self, from);
+    fn decode_from(&mut self, from: &mut SnapshotReader<'_>) {
+        T::decode_slice(self, from);
     }
 }
 
-impl<T: Frozen> Frozen for Vec<T> {
+impl<T: SnapshotPart> SnapshotPart for Vec<T> {
     fn size(&self) -> [usize; 2] {
-        room(self.iter().map(Frozen::size), None)
+        total_size(self.iter().map(SnapshotPart::size), None)
     }
 
-    fn put(&self, into: &mut Snapshot) {
-        T::put_all(self, into);
+    fn encode_into(&self, into: &mut Snapshot) {
+        T::encode_slice(self, into);
     }
 
-    fn take(&mut self, from: &mut Left<'_>) {
-        T::take_all(self, from);
+    fn decode_from(&mut self, from: &mut SnapshotReader<'_>) {
+        T::decode_slice(self, from);
     }
 }

@@ -1,14 +1,14 @@
-//! The one interface between a tissue and whoever touches it.
+//! The interface between a tissue and its callers: [`Tissue`], its tools and its reactions.
 //!
-//! Source: DESIGN "Tissue has five methods"; ledger after seed-004 3.14 (row S4-20). A tissue is a
+//! Source: ours; energy balance after seed-004 3.14 (row S4-20). A tissue is a
 //! causal one-port per tool: positions in, equal and opposite forces out. World frame, SI units.
 
 use crate::Vec3;
-use crate::edits::{Change, Part};
-use crate::shape::Shape;
+use crate::edits::{EditPhase, TopologyChange};
+use crate::shape::RegionShape;
 
-/// What touches the tissue during one step: a sphere, a rod or a plate, with jaws when it can pinch and an
-/// instrument when it can do more than press.
+/// Tool that touches the tissue during one step: a sphere, a rod or a plate, optionally with jaws and an
+/// instrument that can cut, remove, join or pin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tool {
     /// Centre of the sphere \[m\].
@@ -19,42 +19,42 @@ pub struct Tool {
     pub radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\]; much stiffer than tissue (seed-004 3.5).
     pub stiffness_npm: f64,
-    /// From the centre to the other end of the tool's axis \[m\]: a rounded rod, such as the shaft
-    /// of a stylus; zero for a sphere. Models without [`Caps::shafts`] feel the sphere only.
+    /// Vector from the centre to the other end of the tool's axis \[m\]: a rounded rod, such as the shaft
+    /// of a stylus; zero for a sphere. Models without [`TissueCaps::shafts`] use the sphere only.
     pub shaft_m: Vec3,
-    /// From its axis to that of its other edge \[m\], perpendicular to [`Self::shaft_m`]: a plate with round edges, as
-    /// thick as a rod of its radius, such as a spatula; zero for a rod or a sphere. Models without [`Caps::plates`]
-    /// feel no more than the axis.
+    /// Vector from its axis to that of its other edge \[m\], perpendicular to [`Self::shaft_m`]: a plate with round edges,
+    /// as thick as a rod of its radius, such as a spatula. Zero for a rod or a sphere. Models without
+    /// [`TissueCaps::plates`] use the axis only.
     pub side_m: Vec3,
     /// Jaws of a gripper or tweezers, if the tool has them.
     pub jaws: Option<Jaws>,
-    /// What it does to the tissue beside pressing; models without [`Caps::instruments`] feel it as blunt.
+    /// Instrument of the tool; models without [`TissueCaps::instruments`] treat it as blunt.
     pub instrument: Instrument,
 }
 
-/// What a tool does to tissue that can be opened, as it moves from one step to the next: nothing in its
-/// sweep is missed, however fast it is (seed-001 rows TP-01 to TP-09). What it did is in [`View::changes`].
+/// Action of a tool on tissue that can be cut, over its motion from one step to the next. Nothing in the swept
+/// volume is missed at any speed (seed-001 rows TP-01 to TP-09). The result is in [`TissueView::changes`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Instrument {
-    /// Only presses and rubs: a probe or a fingertip.
+    /// Presses and rubs only: a probe or a fingertip.
     #[default]
     Blunt,
-    /// Parts what its edge is drawn through, against the tissue's toughness (row TP-02).
+    /// Cuts the tissue that its edge passes, against the tissue's toughness (row TP-02).
     Scalpel {
-        /// From the tool's centre to the other end of the edge \[m\].
+        /// Vector from the tool's centre to the other end of the edge \[m\].
         edge_m: Vec3,
     },
-    /// Takes out what its ball comes over, against the toughness of the wall that it leaves, and presses nothing (row
+    /// Removes the tissue that its ball passes, against the toughness of the remaining wall; it presses nothing (row
     /// TP-01).
     Curette,
-    /// Joins what is near the tool's centre and lacks a neighbour (row TP-06).
+    /// Joins nodes near the tool's centre that lack a neighbour (row TP-06).
     Glue {
         /// Radius within which it acts \[m\].
         reach_m: f64,
     },
-    /// Holds where it is what the tool's ball comes over, which it is not held back by (row TP-09).
+    /// Pins the tissue that the tool's ball passes, without resistance to the tool (row TP-09).
     Tack,
-    /// Lets go again what a tack holds.
+    /// Unpins tissue that a tack pinned.
     Untack,
 }
 
@@ -65,70 +65,59 @@ pub struct Jaws {
     pub opening_m: f64,
     /// Rate of the opening \[m/s\].
     pub opening_velocity_mps: f64,
-    /// Whether the closure switch is on (seed-004 S4-35): tissue in contact is then grasped.
+    /// True if the closure switch is on (seed-004 S4-35): tissue in contact is then grasped.
     pub closed: bool,
 }
 
-/// What a tissue did to one tool during one step.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Reaction of a tissue to one tool in one step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Reaction {
-    /// Force on the tool \[N\]: of a model that goes in sub-steps their mean, so that the force times the
-    /// step is the opposite of the impulse that the tissue got in it.
+    /// Force on the tool \[N\]: the mean over the sub-steps of the model, so that force times step is the opposite of
+    /// the impulse on the tissue.
     pub force_n: Vec3,
-    /// Of that force, what holds the edge of a blade that parts the tissue \[N\]; zero of other tools.
-    pub edge_n: Vec3,
+    /// Part of the force that resists the edge of a blade \[N\]; zero for other tools.
+    pub blade_force_n: Vec3,
     /// Torque on the tool about its centre \[N m\]; zero for a frictionless sphere.
     pub torque_nm: Vec3,
-    /// Force that opens the jaws \[N\], negative where what they hold draws them together; zero
+    /// Force that opens the jaws \[N\], negative if the grasped tissue pulls them together; zero
     /// without jaws.
-    pub grip_n: f64,
-    /// Direction of the force on the tool, the outward normal of the contact where nothing rubs; zero
+    pub grip_force_n: f64,
+    /// Direction of the force on the tool, without friction the outward normal of the contact; zero
     /// without contact.
     pub normal: Vec3,
-    /// Depth of the tool in the surface \[m\], zero without contact.
+    /// Depth of the tool in the surface \[m\]; zero without contact.
     pub penetration_m: f64,
-    /// From the tool's place to its proxy's \[m\]: see [`Reaction::proxy_m`]; zero without contact.
-    pub to_proxy_m: Vec3,
+    /// Vector from the tool to its proxy \[m\], the position of the tool if its contact were rigid:
+    /// on the deformed surface and not in it. Zero without contact.
+    ///
+    /// The god-object of Zilles and Salisbury 1995 and the proxy of Ruspini, Kolarov and Khatib 1997, on
+    /// a surface that deforms (seed-004, section on the god-object). Here the tissue deforms by its own
+    /// law and the contact by a penalty, so the offset is the deformation of the penalty: along the normal the
+    /// depth; with friction also the tangential force over its stiffness, against the motion. A rod's proxy
+    /// is the rod moved as a whole, that of jaws the mean of both jaws.
+    pub proxy_offset_m: Vec3,
     /// Slope of the normal force against depth at this instant \[N/m\], a local model for the
     /// time until the next step; zero without contact.
     pub stiffness_npm: f64,
-    /// Slope of the normal force against speed \[N s/m\], by viscosity; zero of an elastic tissue, whose
-    /// force follows acceleration and not speed.
+    /// Slope of the normal force against speed by viscosity \[N s/m\]; zero for an elastic tissue, whose
+    /// force depends on acceleration and not on speed.
     pub damping_nspm: f64,
-    /// About how much of the force's size is the mesh's and not the tissue's \[N\], at least 0; an
-    /// estimate, from this step alone. None without contact, and of models that have no estimate.
-    pub error_n: Option<f64>,
+    /// Estimated error of the force by the mesh \[N\], at least 0, from this step alone; none without contact
+    /// and for models without an estimate.
+    pub mesh_error_n: Option<f64>,
     /// Number of separate contacts (nodes or faces).
     pub contacts: u32,
 }
 
-impl Default for Reaction {
-    fn default() -> Self {
-        Self {
-            force_n: Vec3::zeros(),
-            edge_n: Vec3::zeros(),
-            torque_nm: Vec3::zeros(),
-            grip_n: 0.0,
-            normal: Vec3::zeros(),
-            penetration_m: 0.0,
-            to_proxy_m: Vec3::zeros(),
-            stiffness_npm: 0.0,
-            damping_nspm: 0.0,
-            error_n: None,
-            contacts: 0,
-        }
-    }
-}
-
 impl Reaction {
-    /// What is felt after the tool has moved by `way_m` \[m\] while no time passed: the force goes on
-    /// along the normal with the local stiffness, never pulls, and is nothing without contact.
+    /// Reaction after the tool has moved by `travel_m` \[m\] while no time passed: the force changes
+    /// along the normal with the local stiffness, never pulls, and is zero without contact.
     #[must_use]
     #[inline]
-    pub fn moved_by(&self, way_m: &Vec3) -> Self {
-        let deeper_m = -self.normal.dot(way_m);
+    pub fn extrapolated(&self, travel_m: &Vec3) -> Self {
+        let deeper_m = -self.normal.dot(travel_m);
         let pressed_n = self.force_n.dot(&self.normal);
-        // a contact pulls at nothing
+        // a contact never pulls
         let more_n = (self.stiffness_npm * deeper_m).max(-pressed_n);
         let force_n = self.force_n + self.normal * more_n;
         let finite = force_n.iter().all(|x| x.is_finite());
@@ -138,41 +127,21 @@ impl Reaction {
         Self {
             force_n: if finite { force_n } else { Vec3::zeros() },
             penetration_m,
-            to_proxy_m: if touches {
-                self.to_proxy_m + sunk_m
+            proxy_offset_m: if touches {
+                self.proxy_offset_m + sunk_m
             } else {
                 Vec3::zeros()
             },
             ..*self
         }
     }
-
-    /// Where the proxy of `tool` is, which felt this \[m\]: the place that the tool would have if its
-    /// contact did not give, on the surface as it is now and not in it. It is the tool's own place
-    /// without contact, and nowhere, zero, if that is not finite.
-    ///
-    /// The god-object of Zilles and Salisbury 1995 and the proxy of Ruspini, Kolarov and Khatib 1997, on
-    /// a surface that deforms (seed-004, section on the god-object). Here the tissue gives way by its own
-    /// law and the contact by a penalty, so the two are apart by what the penalty gives: along the normal
-    /// by the depth and, where friction holds, against the way by the tangential force over its
-    /// stiffness. A rod's proxy is the rod moved as a whole, that of jaws the mean of both jaws'.
-    #[must_use]
-    #[inline]
-    pub fn proxy_m(&self, tool: &Tool) -> Vec3 {
-        let proxy_m = tool.position_m + self.to_proxy_m;
-        if proxy_m.iter().all(|x| x.is_finite()) {
-            proxy_m
-        } else {
-            Vec3::zeros()
-        }
-    }
 }
 
-/// Where the energy of a tissue is and went \[J\], cumulative since construction or thaw.
+/// Energy balance of a tissue \[J\], cumulative since construction or the last [`Tissue::restore`].
 ///
 /// Balance: `kinetic + elastic + contact - initial = tool_work + edit + mass - dissipated + residual`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Ledger {
+pub struct TissueEnergy {
     /// Kinetic energy now, of all inertia that the solver steps with.
     pub kinetic_j: f64,
     /// Energy stored in the springs now.
@@ -187,11 +156,11 @@ pub struct Ledger {
     pub edit_j: f64,
     /// Kinetic energy that came with mass which a solver gave to nodes or took from them.
     pub mass_j: f64,
-    /// What the books do not explain: integration error, reported and bounded by tests.
+    /// Remainder of the balance: the integration error, reported and bounded by tests.
     pub residual_j: f64,
 }
 
-impl Ledger {
+impl TissueEnergy {
     /// Energy inside the tissue now \[J\].
     #[must_use]
     #[inline]
@@ -200,9 +169,9 @@ impl Ledger {
     }
 }
 
-/// What a tissue can do, as data: callers ask, and no method answers "unsupported".
+/// Capabilities of a tissue, which callers query before they use a feature.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Caps {
+pub struct TissueCaps {
     /// Name of the method, as in `--method`.
     pub method: &'static str,
     /// Number of nodes that can move.
@@ -211,32 +180,28 @@ pub struct Caps {
     pub elements: usize,
     /// Most tools that may touch at once.
     pub tools_max: usize,
-    /// Whether [`Tool::shaft_m`] is felt.
+    /// True if the model uses [`Tool::shaft_m`].
     pub shafts: bool,
-    /// Whether [`Tool::side_m`] is felt.
+    /// True if the model uses [`Tool::side_m`].
     pub plates: bool,
-    /// Whether [`Tool::jaws`] are felt.
+    /// True if the model uses [`Tool::jaws`].
     pub jaws: bool,
-    /// Largest `dt` for which the advisor promises stability \[s\].
+    /// Largest stable `dt` \[s\].
     pub dt_s_max: f64,
-    /// Step below which shorter ones cost time and gain nothing \[s\]; between two steps a caller
-    /// goes on with the force and stiffness of the last [`Reaction`].
-    pub dt_s_best: f64,
-    /// Whether local stiffness may be updated in contact ([`Edit::Stiffen`]).
-    pub stiffness_edits: bool,
-    /// Whether the stiffness of regions may be updated in contact ([`Edit::Scale`]).
+    /// Shortest step that is worth its cost \[s\]; between two steps a caller
+    /// extrapolates with the force and stiffness of the last [`Reaction`].
+    pub preferred_dt_s: f64,
+    /// True if the stiffness of regions may be changed in contact ([`Edit::Scale`]).
     pub region_edits: bool,
-    /// Whether a passive stiffening keeps the force, so that only softening is felt at once.
-    pub edits_keep_force: bool,
-    /// Whether the tissue may be cut along a plane ([`Edit::Cut`]).
+    /// True if the tissue may be cut along a plane ([`Edit::Cut`]).
     pub cuts: bool,
-    /// Whether [`Tool::instrument`] does its work, and what it did can be taken back and done elsewhere
+    /// True if [`Tool::instrument`] acts, and its changes can be undone and replayed elsewhere
     /// ([`Edit::Replay`], [`Edit::Undo`], [`Edit::Redo`]).
     pub instruments: bool,
 }
 
-impl Caps {
-    /// A method that feels no more than balls and takes no edit, at any step up to a second.
+impl TissueCaps {
+    /// Capabilities of a method that uses only spheres and accepts no edit, at any step up to a second.
     #[must_use]
     pub const fn new(
         method: &'static str,
@@ -253,10 +218,8 @@ impl Caps {
             plates: false,
             jaws: false,
             dt_s_max: 1.0,
-            dt_s_best: 1e-3,
-            stiffness_edits: false,
+            preferred_dt_s: 1e-3,
             region_edits: false,
-            edits_keep_force: false,
             cuts: false,
             instruments: false,
         }
@@ -266,54 +229,40 @@ impl Caps {
 /// A change to the tissue between two steps. Applying one never allocates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Edit<'a> {
-    /// Multiply the stiffness around a point by a factor that fades linearly to 1 at the radius.
-    ///
-    Stiffen {
-        /// Centre of the change \[m\], in the rest configuration.
-        center_m: Vec3,
-        /// Radius within which it acts \[m\].
-        radius_m: f64,
-        /// Factor at the centre, greater than zero.
-        factor: f64,
-        /// Whether it is applied as teleop E16 demands of a tissue that a hand feels: a stiffening
-        /// keeps every spring's force and moves its rest, a softening keeps the rest and drops the
-        /// force; both take energy out. If not, rests stay and the energy changes either way.
-        passive: bool,
-    },
-    /// Multiply the stiffness of a whole layer or inclusion by a factor; a cell that its border crosses
-    /// takes the factor to the power of its share, as moduli mix by [`crate::law::Mixing::Geometric`].
+    /// Multiplies the stiffness of a layer or inclusion by a factor. A cell that its border crosses takes the
+    /// factor to the power of its volume fraction, as moduli mix by [`crate::law::MixingRule::Geometric`].
     Scale {
-        /// Where, in the rest configuration.
-        shape: Shape,
+        /// Region in the rest configuration.
+        shape: RegionShape,
         /// Factor, greater than zero.
         factor: f64,
-        /// As in [`Edit::Stiffen`].
+        /// True for a passive edit (teleop E16) of a tissue in contact: it adds at most the energy that the tissue has
+        /// dissipated, and omits the rest of the change. Otherwise all of the change is made.
         passive: bool,
     },
-    /// Part the tissue along a plane: remove every element that crosses it (row S4-10), or cut every link
-    /// that does where elements have links.
+    /// Cuts the tissue along a plane: removes every element that crosses it (row S4-10), or cuts every link
+    /// that crosses it in a voxel model.
     Cut {
         /// A point of the plane \[m\].
         point_m: Vec3,
         /// Normal of the plane.
         normal: Vec3,
     },
-    /// Do what an instrument did to another instance of this tissue, as its [`View::changes`] told, wherever the
-    /// elements are now; and what that is to what was told before, so that [`Edit::Undo`] takes back what it would
-    /// there. Changes that cannot be made are left out.
-    Replay(&'a [Change], Part),
-    /// Take the last stroke of an instrument, or the last that was told of, back.
+    /// Replays the [`TissueView::changes`] of another instance of this tissue, wherever the nodes are now, with the
+    /// phase of the batch, so that [`Edit::Undo`] undoes the same edit in both. Changes that cannot be made
+    /// are left out.
+    Replay(&'a [TopologyChange], EditPhase),
+    /// Undoes the last edit of an instrument, or the last replayed edit.
     Undo,
-    /// Do again what was taken back last.
+    /// Redoes the edit that was undone last.
     Redo,
 }
 
 impl Edit<'_> {
-    /// Its name, in one or two words.
+    /// Name of the edit, in one or two words.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Stiffen { .. } => "stiffen",
             Self::Scale { .. } => "scale",
             Self::Cut { .. } => "cut",
             Self::Replay(..) => "replay",
@@ -323,30 +272,30 @@ impl Edit<'_> {
     }
 }
 
-/// What an edit did.
+/// Result of an edit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EditReport {
     /// Number of elements that changed.
     pub elements: usize,
     /// Energy that the edit put into the tissue \[J\]; negative if it took energy out.
     pub energy_j: f64,
-    /// Share of the change that was made, 0 to 1: less than 1 if a passive edit could not pay for all, or, on linked
-    /// tissue, where the range of stiffness did not allow all to any element.
-    pub share: f64,
+    /// Fraction of the change that was made, 0 to 1. It is below 1 if the energy for a passive edit did not suffice,
+    /// or if the range of stiffness of a voxel model limited the change of every node.
+    pub applied_fraction: f64,
 }
 
 impl Default for EditReport {
-    /// Nothing changed, and that is all that was asked.
+    /// A complete edit that changed nothing.
     fn default() -> Self {
         Self {
             elements: 0,
             energy_j: 0.0,
-            share: 1.0,
+            applied_fraction: 1.0,
         }
     }
 }
 
-/// Why an edit was refused; the tissue is unchanged.
+/// Reason for which an edit was refused; the tissue is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum EditError {
     /// A number was not finite or out of its range.
@@ -356,57 +305,57 @@ pub enum EditError {
         field: &'static str,
         /// Value found.
         value: f64,
-        /// What would be right.
+        /// Valid range or form.
         expected: &'static str,
     },
-    /// [`Caps`] does not list this edit.
-    #[error("this tissue does not take the edit `{0}`; see its Caps")]
+    /// [`TissueCaps`] does not list this edit.
+    #[error("this tissue does not support the edit `{0}` (see `TissueCaps`)")]
     Kind(&'static str),
 }
 
-/// A borrowed look at the deforming surface, for drawing and measuring.
+/// Borrowed view of the deforming surface, for drawing and measuring.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
+pub struct TissueView<'a> {
     /// Positions of the surface nodes now \[m\].
     pub positions_m: &'a [Vec3],
     /// Their rest positions \[m\].
     pub rest_m: &'a [Vec3],
     /// Surface triangles, counter-clockwise seen from outside.
     pub faces: &'a [[u32; 3]],
-    /// The energy account.
-    pub ledger: Ledger,
-    /// One number for which elements are there, linked and held, the same for two instances of a tissue
-    /// that are cut alike; none of tissue that has no [`Caps::instruments`].
-    pub topology: Option<u64>,
-    /// What instruments changed in the last step that took time, in the order in which it was done; what
-    /// an edit changed, if that came after.
-    pub changes: &'a [Change],
-    /// Number of the edit that they are of: changes of one number are taken back as one. 0 of tissue without them.
-    pub edit: u32,
+    /// Energy balance.
+    pub energy: TissueEnergy,
+    /// Hash of the topology: equal for two instances of a tissue with the same nodes, links and pins. None for tissue
+    /// without [`TissueCaps::instruments`].
+    pub topology_hash: Option<u64>,
+    /// Changes by instruments in the last step that took time, in order; changes by an edit, if it came
+    /// after that step.
+    pub changes: &'a [TopologyChange],
+    /// Number of the edit of these changes; changes of one edit are undone together. 0 for tissue without instruments.
+    pub edit_number: u32,
 }
 
-impl<'a> View<'a> {
-    /// The surface of a tissue without instruments, its places now and at rest \[m\].
+impl<'a> TissueView<'a> {
+    /// Creates a view of a tissue without instruments from its positions now and at rest \[m\].
     #[must_use]
     pub const fn new(
         positions_m: &'a [Vec3],
         rest_m: &'a [Vec3],
         faces: &'a [[u32; 3]],
-        ledger: Ledger,
+        energy: TissueEnergy,
     ) -> Self {
         Self {
             positions_m,
             rest_m,
             faces,
-            ledger,
-            topology: None,
+            energy,
+            topology_hash: None,
             changes: &[],
-            edit: 0,
+            edit_number: 0,
         }
     }
 }
 
-/// A complete copy of a tissue's state, reusable without allocating.
+/// Complete copy of a tissue's state; a reused snapshot does not allocate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     /// Every number of the state, in the model's own order.
@@ -416,19 +365,19 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What a tissue is now; allocates.
+    /// Copies the state of a tissue; allocates.
     #[must_use]
     pub fn of(tissue: &dyn Tissue) -> Self {
         let mut snapshot = Self::default();
-        tissue.freeze(&mut snapshot);
+        tissue.save(&mut snapshot);
         snapshot
     }
 }
 
-/// Why a snapshot does not fit.
+/// Error of a snapshot that does not fit a tissue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ThawError {
-    /// It is of another size.
+pub enum SnapshotError {
+    /// The size differs.
     #[error("snapshot holds {found} numbers; this tissue needs {expected}")]
     Size {
         /// Numbers that this tissue needs.
@@ -436,53 +385,54 @@ pub enum ThawError {
         /// Numbers found.
         found: usize,
     },
-    /// Its check sum is not that of what it holds: bits have changed, or it is of another tissue of this size.
+    /// The checksum does not match: bits have changed, or the snapshot is of another tissue of this size.
     #[error(
-        "snapshot has the check sum {found:#018x}; expected {expected:#018x}, that of what it holds"
+        "the checksum of the snapshot is {found:#018x}; expected {expected:#018x}: it is damaged, \
+         or of another tissue"
     )]
     Damaged {
-        /// Sum of what it holds.
+        /// Computed checksum.
         expected: u64,
-        /// Sum found.
+        /// Stored checksum.
         found: u64,
     },
 }
 
-/// A tissue: the model that was built once, and its state.
+/// Tissue: a model that was built once, and its state.
 pub trait Tissue: Send {
-    /// What this tissue can do.
-    fn caps(&self) -> Caps;
+    /// Returns the capabilities of this tissue.
+    fn caps(&self) -> TissueCaps;
 
-    /// Advance by `dt_s` \[s\] while `tools` touch it; writes one reaction a tool.
+    /// Advances by `dt_s` \[s\] while `tools` touch the tissue; writes one reaction per tool.
     ///
-    /// Total: any tool, NaN included, gives finite reactions (an unusable tool touches nothing).
-    /// Never allocates. Tools beyond [`Caps::tools_max`] touch nothing.
+    /// Total: any tool, NaN included, yields finite reactions (an unusable tool touches nothing).
+    /// Never allocates. Tools beyond [`TissueCaps::tools_max`] touch nothing.
     ///
-    /// A `dt_s` of zero asks what is felt now, at the poses of `tools`, while no time passes: the
-    /// tissue stays bit for bit as it is and its ledger books nothing. The least that every model
-    /// answers is [`Reaction::moved_by`] from the last step that took time; a tool that is new or
-    /// leapt by more than its radius since then touches nothing. No work is booked for it, so a caller
-    /// must not live on it: it is for a tick that is late, with the next one as long as usual.
+    /// A `dt_s` of zero returns the reactions now, at the poses of `tools`, while no time passes: the
+    /// tissue and its energy balance stay bit for bit as they are. Every model returns [`Reaction::extrapolated`] from
+    /// the last step that took time, or a better estimate; a tool that is new, or that moved by
+    /// more than its radius since then, touches nothing. No work is recorded for such a step, so it is
+    /// meant for single late ticks between steps of the usual length.
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]);
 
-    /// Change the tissue between two steps; a tissue that takes no edit leaves this as it is.
+    /// Changes the tissue between two steps; the default accepts no edit.
     ///
     /// # Errors
-    /// [`EditError`] if a field is out of range or the kind is not in [`Caps`].
+    /// [`EditError`] if a field is out of range or the kind is not in [`TissueCaps`].
     fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
         Err(EditError::Kind(edit.kind()))
     }
 
-    /// The surface now, and the energy account.
-    fn view(&self) -> View<'_>;
+    /// Returns the surface now, and the energy balance.
+    fn view(&self) -> TissueView<'_>;
 
-    /// Copy the state into `snapshot`; a reused snapshot does not allocate.
-    fn freeze(&self, snapshot: &mut Snapshot);
+    /// Copies the state into `snapshot`; a reused snapshot does not allocate.
+    fn save(&self, snapshot: &mut Snapshot);
 
-    /// Put a state back, bit for bit.
+    /// Restores a state, bit for bit.
     ///
     /// # Errors
-    /// [`ThawError`] if the snapshot is of another size or, where a model can tell, damaged; the state is then
-    /// unchanged.
-    fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError>;
+    /// [`SnapshotError`] if the size differs or, for a model with a checksum, the snapshot is damaged; the state is
+    /// then unchanged.
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), SnapshotError>;
 }

@@ -1,23 +1,24 @@
 //! One tick of the remote side: frame and robot in, actuator force and frame out.
 //!
 //! Pure and total: no clock, no socket, no allocation, and any input gives finite, limited output.
-//! Stages: take the newest frame, form the demand of the coupling method, limit it (guard), let the
-//! energy account pay for it, move the port, encode. The methods themselves are in
+//! Stages: take the newest frame, compute the demand of the coupling method, limit it (guard), limit it
+//! to the energy in the tank, move the port, encode. The methods themselves are in
 //! `palpate_transport::coupling`, behind its `SlaveEnd`.
 
-use palpate_port::encoder::Measured;
-use palpate_port::inbox::{Arrival, Inbox, Parties};
-use palpate_port::outbox::{Outbox, PortAxis};
+use palpate_port::TickInputs;
+use palpate_port::encoder::MeasuredMotion;
+use palpate_port::inbox::{Inbox, PeerRun, RunIds};
+use palpate_port::tick_report::{PortAxis, TickReport};
 use palpate_transport::coupling::{
-    AtRobot, CouplingParams, Moment, Moved, Pd, Reservoir, SlaveEnd,
+    CouplingInputs, CouplingParams, EnergyTank, PdController, RobotAxis, SlaveEnd, SlavePortMotion,
 };
 use palpate_transport::frame::{FrameFlags, is_plausible};
-use palpate_transport::trace::{Events, Side, TickRecord};
+use palpate_transport::trace::{EventFlags, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::guard::{GuardParams, Motion};
-use crate::robot::Reading;
+use crate::guard::{PortMotion, SlaveGuardParams};
+use crate::robot::RobotReading;
 
 /// Parameters of the remote side.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -28,7 +29,7 @@ pub struct SlaveParams {
     /// Damping B_s, by axis \[N s/m\]; impedance matching replaces it.
     pub damping_nspm: Axes,
     /// Limits.
-    pub guard: GuardParams,
+    pub guard: SlaveGuardParams,
 }
 
 impl Default for SlaveParams {
@@ -36,184 +37,168 @@ impl Default for SlaveParams {
         Self {
             stiffness_npm: [2000.0, 2000.0, 2000.0, 1000.0],
             damping_nspm: [50.0, 50.0, 50.0, 20.0],
-            guard: GuardParams::default(),
+            guard: SlaveGuardParams::default(),
         }
     }
 }
 
-/// What a tick is given.
+/// Outputs of one tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Inputs {
-    /// Number of the tick.
-    pub tick: u64,
-    /// Now, on this side's clock.
-    pub now: Time,
-    /// Time since the tick before, a whole number of periods \[s\].
-    pub dt_s: f64,
-    /// The robot.
-    pub reading: Reading,
-    /// The newest frame from the master and when it was received; the same one may come again.
-    pub frame: Option<(HapticFrame, Time)>,
-    /// Whether the session asks the robot to stand still (a stop, a pause, or the end).
-    pub halt: bool,
-    /// Whether the operator asks for a latched fault to be cleared.
-    pub rearm: bool,
-}
-
-/// What a tick gives.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outputs {
+pub struct SlaveOutputs {
     /// Actuator force for the robot \[N\].
     pub force_n: Axes,
-    /// Whether the gripper is commanded closed.
+    /// True if the gripper is commanded closed.
     pub closed: bool,
     /// Frame for the master.
     pub frame: HapticFrame,
-    /// Record of this tick; the shell adds lateness and CPU time.
+    /// Record of this tick; the shell (the caller with clocks and threads) adds lateness and CPU time.
     pub record: TickRecord,
 }
 
-/// What the remote side remembers between ticks.
-#[derive(Debug, Clone)]
-pub struct State {
+/// State of the remote side between ticks.
+#[derive(Debug, Clone, Default)]
+pub struct SlaveState {
     port_position_m: Axes,
-    placed: bool,
+    has_position: bool,
     method: SlaveEnd,
-    reservoir: Reservoir,
+    tank: EnergyTank,
     inbox: Inbox,
     fading_n: Axes,
     closed: bool,
+    /// Time since which the robot has been allowed to move.
     engaged_since: Option<Time>,
     sequence: u64,
     fault: bool,
-    /// Strokes that are over at the tissue.
-    strokes: u64,
+    /// Edit batches applied to or refused by the tissue.
+    finished_batches: u64,
 }
 
-impl State {
-    /// At rest.
+impl SlaveState {
+    /// Creates the state of a side at rest.
     #[must_use]
-    pub fn new(parties: Parties) -> Self {
+    pub fn new(run_ids: RunIds) -> Self {
         Self {
-            port_position_m: [0.0; AXES],
-            placed: false,
-            method: SlaveEnd::default(),
-            reservoir: Reservoir::default(),
-            inbox: Inbox::new(parties),
-            fading_n: [0.0; AXES],
-            closed: false,
-            engaged_since: None,
-            sequence: 0,
-            fault: false,
-            strokes: 0,
+            inbox: Inbox::new(run_ids),
+            ..Self::default()
         }
     }
 
-    /// What came from the other side, and its clock.
+    /// Received state of the other side, and its clock.
     #[must_use]
     pub fn inbox(&self) -> &Inbox {
         &self.inbox
     }
 }
 
-/// What holds for all axes in one tick.
-struct Now<'a> {
+/// Values common to all axes in one tick.
+struct TickContext<'a> {
     params: &'a SlaveParams,
     coupling: &'a CouplingParams,
-    inputs: &'a Inputs,
-    /// The robot as it is believed.
-    reading: Reading,
-    /// For how long the robot has been allowed to move; none if it is not.
-    moving: Option<Span>,
+    at: &'a TickInputs,
+    /// Reading of the robot after validation.
+    reading: RobotReading,
+    /// Time for which the robot has been allowed to move; none if it is not.
+    engaged_for: Option<Span>,
 }
 
-impl Now<'_> {
-    /// What the coupling method is given.
-    fn moment<'a>(&'a self, inbox: &'a Inbox) -> Moment<'a> {
-        moment(self.coupling, inbox, self.inputs)
+impl TickContext<'_> {
+    /// Inputs of the coupling method.
+    fn coupling_inputs<'a>(&'a self, inbox: &'a Inbox) -> CouplingInputs<'a> {
+        coupling_inputs(self.coupling, inbox, self.at)
     }
 }
 
-/// Advance the remote side by one tick.
+/// Advances the remote side by one tick.
 #[must_use]
 pub fn tick(
     params: &SlaveParams,
     coupling: &CouplingParams,
-    state: &mut State,
-    inputs: &Inputs,
-) -> Outputs {
-    let loose = state.fault || !state.placed;
-    let reading = state.trusted(inputs);
-    // the port was just put to where the robot is
+    state: &mut SlaveState,
+    at: &TickInputs,
+    reading: &RobotReading,
+) -> SlaveOutputs {
+    let loose = state.fault || !state.has_position;
+    let reading = state.accept_reading(at, reading);
+    // true if the port was just placed at the robot
     let begins = loose && !state.fault;
-    state.take_frame(inputs);
-    state.strokes = reading.opened.strokes;
-    // of what was agreed on and not of the mode of now: a spring that is stretched keeps its stiffness
+    state.take_frame(at);
+    state.finished_batches = reading.edits.finished_batches;
+    // the stiffness comes from the agreed parameters and not from the current mode, so that it does not change while
+    // the spring is stretched
     let params = &SlaveParams {
-        stiffness_npm: params.stiffness_npm.map(|own| coupling.robot_npm(own)),
+        stiffness_npm: params
+            .stiffness_npm
+            .map(|own| coupling.robot_stiffness_npm(own)),
         ..*params
     };
-    // the method that the newest frame was made in
+    // the method of the newest frame
     let code = FrameFlags::mode_code(state.inbox.newest().flags);
-    let coupling = &coupling.in_mode(coupling.mode_of(code));
-    state.method.begin(&moment(coupling, &state.inbox, inputs));
+    let coupling = &coupling.with_mode(coupling.mode_from_code(code));
+    state
+        .method
+        .begin_tick(&coupling_inputs(coupling, &state.inbox, at));
     let guard = &params.guard;
-    let stale = state.inbox.stale(inputs.now, guard.watchdog_s, guard.age_s);
-    let now = Now {
+    let stale = state.inbox.is_stale(at.now, guard.watchdog_s, guard.age_s);
+    let context = TickContext {
         params,
         coupling,
-        inputs,
+        at,
         reading,
-        moving: state.engage(inputs, stale),
+        engaged_for: state.engage(at, stale),
     };
     let mut ports = [PortAxis::default(); AXES];
-    let mut events = if stale { Events::STALE } else { 0 };
-    events |= if state.fault { Events::INVALID } else { 0 };
+    let mut events = if stale { EventFlags::STALE } else { 0 };
+    events |= if state.fault {
+        EventFlags::INVALID_READING
+    } else {
+        0
+    };
     for (axis, port) in ports.iter_mut().enumerate() {
         *port = if state.fault {
-            state.faded_axis(&now, axis)
+            state.faded_axis(&context, axis)
         } else if begins {
-            state.still_axis(&now, axis, 0.0)
+            state.stopped_axis(&context, axis, 0.0)
         } else {
-            state.axis(&now, axis)
+            state.tick_axis(&context, axis)
         };
         events |= port.events;
     }
-    state.outputs(&now, &ports, events)
+    state.outputs(&context, &ports, events)
 }
 
-/// What the coupling method is given in this tick.
-fn moment<'a>(coupling: &'a CouplingParams, inbox: &'a Inbox, inputs: &Inputs) -> Moment<'a> {
-    let newest = inbox.newest();
-    Moment {
-        params: coupling,
-        // the one that the newest frame was made with, from that frame on
-        impedance_nspm: newest.made_with_nspm().unwrap_or(coupling.impedance_nspm),
-        newest,
-        held: inbox.silence(inputs.now).s() <= coupling.hold_s,
-        dt_s: inputs.dt_s,
-    }
+/// Inputs of the coupling method in this tick.
+fn coupling_inputs<'a>(
+    coupling: &'a CouplingParams,
+    inbox: &'a Inbox,
+    at: &TickInputs,
+) -> CouplingInputs<'a> {
+    // the impedance of the newest frame, from that frame on
+    let received_nspm = inbox.newest().wave_impedance_nspm();
+    inbox.coupling_inputs(
+        coupling,
+        received_nspm.unwrap_or(coupling.impedance_nspm),
+        at,
+    )
 }
 
-impl State {
-    /// The reading, or a latched fault and the last good port if it is not usable.
-    fn trusted(&mut self, inputs: &Inputs) -> Reading {
-        let reading = inputs.reading;
+impl SlaveState {
+    /// Validated reading; latches a fault and returns the last port position if it is not plausible.
+    fn accept_reading(&mut self, at: &TickInputs, reading: &RobotReading) -> RobotReading {
         if !is_plausible(&reading.position_m, &reading.velocity_mps) {
             self.fault = true;
-            return Reading {
+            return RobotReading {
                 position_m: self.port_position_m,
-                opened: reading.opened,
-                ..Reading::default()
+                edits: reading.edits,
+                ..RobotReading::default()
             };
         }
-        // A fault leaves the port where it was and the robot loose. Re-armed, and in a new run, the
-        // port begins at the robot, under no force in this tick: so it takes no energy from anywhere.
-        let rearmed = self.fault && inputs.rearm;
+        // A fault leaves the port in place and the robot loose. After a re-arm, and at the start of a run, the port is
+        // placed at the robot with no force in this tick, so this needs no energy.
+        let rearmed = self.fault && at.rearm;
         self.fault &= !rearmed;
-        if !self.placed || rearmed {
+        if !self.has_position || rearmed {
             self.port_position_m = reading.position_m;
-            self.placed = true;
+            self.has_position = true;
         }
         let known = reading.force_valid && reading.contact_force_n.iter().all(|n| n.is_finite());
         let contact_force_n = if known {
@@ -221,111 +206,112 @@ impl State {
         } else {
             [0.0; AXES]
         };
-        Reading {
+        RobotReading {
             contact_force_n,
             force_valid: known,
-            ..reading
+            ..*reading
         }
     }
 
-    /// Take the newest frame; with a peer that began anew, everything is counted from 0 again, and
-    /// the robot begins to move as after any hold.
-    fn take_frame(&mut self, inputs: &Inputs) {
-        if self.inbox.take(inputs.frame) == Arrival::Restarted {
-            self.reservoir.rebase();
+    /// Takes the newest frame; for a peer that restarted, all sums count from 0 again, and the robot
+    /// starts to move as after any stop.
+    fn take_frame(&mut self, at: &TickInputs) {
+        if self.inbox.accept(at.frame) == PeerRun::New {
+            self.tank.reset_sums();
             self.method.restart();
             self.engaged_since = None;
         }
         let newest = self.inbox.newest();
-        self.reservoir.receive(&newest.energy_sent_j);
+        self.tank.receive(&newest.energy_sent_j);
         if newest.sequence > 0 {
-            self.closed = newest.flags & FrameFlags::CLOSED != 0;
+            self.closed = newest.flags & FrameFlags::GRIPPER_CLOSED != 0;
         }
     }
 
-    /// Whether the robot may move, and since when.
-    fn engage(&mut self, inputs: &Inputs, stale: bool) -> Option<Span> {
-        let wanted = self.inbox.newest().flags & FrameFlags::ENGAGED != 0;
-        if stale || self.fault || inputs.halt || !wanted {
+    /// Time for which the robot has been allowed to move; none if it must not.
+    fn engage(&mut self, at: &TickInputs, stale: bool) -> Option<Span> {
+        let operator_engaged = self.inbox.newest().flags & FrameFlags::ENGAGED != 0;
+        if stale || self.fault || at.halt || !operator_engaged {
             self.engaged_since = None;
             return None;
         }
-        let since = *self.engaged_since.get_or_insert(inputs.now);
-        Some(inputs.now - since)
+        let since = *self.engaged_since.get_or_insert(at.now);
+        Some(at.now - since)
     }
 
-    /// Move one axis of the port.
-    fn axis(&mut self, now: &Now<'_>, axis: usize) -> PortAxis {
-        let (params, reading, moving) = (now.params, &now.reading, now.moving);
-        let dt_s = now.inputs.dt_s;
-        let moment = now.moment(&self.inbox);
-        let pd = Pd {
+    /// Moves one axis of the port.
+    fn tick_axis(&mut self, context: &TickContext<'_>, axis: usize) -> PortAxis {
+        let (params, reading, moving) = (context.params, &context.reading, context.engaged_for);
+        let dt_s = context.at.dt_s;
+        let inputs = context.coupling_inputs(&self.inbox);
+        let pd = PdController {
             stiffness_npm: params.stiffness_npm[axis],
-            damping_nspm: moment.robot_nspm(axis, params.damping_nspm[axis]),
+            damping_nspm: inputs.robot_damping_nspm(axis, params.damping_nspm[axis]),
             error_m: self.port_position_m[axis] - reading.position_m[axis],
             robot_velocity_mps: reading.velocity_mps[axis],
             dt_s,
         };
-        let robot = AtRobot {
+        let robot = RobotAxis {
             axis,
-            port_m: self.port_position_m[axis],
-            touching: touches(reading, axis, &pd),
-            contact_n: reading.force_valid.then_some(reading.contact_force_n[axis]),
+            port_position_m: self.port_position_m[axis],
+            touching: is_touching(reading, axis, &pd),
+            contact_force_n: reading.force_valid.then_some(reading.contact_force_n[axis]),
             pd,
         };
-        let wanted = self.method.demand(&moment, &robot, &self.reservoir);
-        let mut events = wanted.events;
-        let motion = Motion {
+        let demand = self.method.demand(&inputs, &robot, &self.tank);
+        let mut events = demand.events;
+        let motion = PortMotion {
             position_m: self.port_position_m[axis],
             velocity_mps: if moving.is_some() {
-                wanted.velocity_mps
+                demand.velocity_mps
             } else {
                 0.0
             },
             contact_force_n: reading.contact_force_n[axis],
-            opening: params.guard.opening(moving.map_or(0.0, Span::s)),
+            speed_share: params.guard.speed_share(moving.map_or(0.0, Span::s)),
             dt_s,
         };
-        let (limited, hits) = params.guard.limit_velocity(axis, &motion);
-        events |= hits;
-        let (velocity_mps, force_n, paid) = pay(now, axis, limited, &pd, &mut self.reservoir);
-        events |= paid;
+        let (limited, limit_events) = params.guard.limit_velocity(axis, &motion);
+        events |= limit_events;
+        let (velocity_mps, force_n, tank_events) =
+            limit_by_energy(context, axis, limited, &pd, &mut self.tank);
+        events |= tank_events;
         self.port_position_m[axis] += velocity_mps * dt_s;
         self.fading_n[axis] = force_n;
-        let moved = Moved {
+        let moved = SlavePortMotion {
             axis,
             velocity_mps,
             force_n,
         };
-        let account = &mut self.reservoir;
-        let wave_out = self.method.send(&moment, &moved, account);
+        let tank = &mut self.tank;
+        let wave_out = self.method.send(&inputs, &moved, tank);
         PortAxis {
             force_n,
-            wave_in: wanted.wave_in,
+            wave_in: demand.wave_in,
             wave_out,
             events,
         }
     }
 
-    /// One axis during a latched fault: the port holds, the force fades to damping.
-    fn faded_axis(&mut self, now: &Now<'_>, axis: usize) -> PortAxis {
-        let (velocity, fading_n) = (now.reading.velocity_mps[axis], self.fading_n[axis]);
-        let guard = &now.params.guard;
-        let (force_n, left_n) = guard.fault_force(axis, fading_n, velocity, now.inputs.dt_s);
-        self.fading_n[axis] = left_n;
-        self.still_axis(now, axis, force_n)
+    /// One axis during a latched fault: the port stands still, and the force fades to damping.
+    fn faded_axis(&mut self, context: &TickContext<'_>, axis: usize) -> PortAxis {
+        let (velocity, fading_n) = (context.reading.velocity_mps[axis], self.fading_n[axis]);
+        let guard = &context.params.guard;
+        let (force_n, remaining_n) = guard.fault_force(axis, fading_n, velocity, context.at.dt_s);
+        self.fading_n[axis] = remaining_n;
+        self.stopped_axis(context, axis, force_n)
     }
 
     /// One axis whose port does not move, so that its force does no work on the channel.
-    fn still_axis(&mut self, now: &Now<'_>, axis: usize, force_n: f64) -> PortAxis {
-        let moment = now.moment(&self.inbox);
-        let moved = Moved {
+    fn stopped_axis(&mut self, context: &TickContext<'_>, axis: usize, force_n: f64) -> PortAxis {
+        let inputs = context.coupling_inputs(&self.inbox);
+        let moved = SlavePortMotion {
             axis,
             velocity_mps: 0.0,
             force_n,
         };
-        let account = &mut self.reservoir;
-        let wave_out = self.method.send(&moment, &moved, account);
+        let tank = &mut self.tank;
+        let wave_out = self.method.send(&inputs, &moved, tank);
         PortAxis {
             force_n,
             wave_out,
@@ -333,46 +319,51 @@ impl State {
         }
     }
 
-    fn outputs(&mut self, now: &Now<'_>, ports: &[PortAxis; AXES], events: u32) -> Outputs {
-        let reading = &now.reading;
+    fn outputs(
+        &mut self,
+        context: &TickContext<'_>,
+        ports: &[PortAxis; AXES],
+        events: u32,
+    ) -> SlaveOutputs {
+        let reading = &context.reading;
         self.sequence += 1;
         let mut flags = FrameFlags::ENGAGED * u32::from(self.engaged_since.is_some());
         flags |= FrameFlags::FORCE_VALID * u32::from(reading.force_valid);
-        flags |= FrameFlags::CLOSED * u32::from(self.closed);
+        flags |= FrameFlags::GRIPPER_CLOSED * u32::from(self.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);
-        let outbox = Outbox {
+        let report = TickReport {
             side: Side::Slave,
-            tick: now.inputs.tick,
-            now: now.inputs.now,
-            device: Measured {
+            tick: context.at.tick,
+            now: context.at.now,
+            device: MeasuredMotion {
                 position_m: reading.position_m,
                 velocity_mps: reading.velocity_mps,
             },
             inbox: &self.inbox,
-            account: &self.reservoir,
+            tank: &self.tank,
             ports,
         };
         let frame = HapticFrame {
             impedance_epoch: self.inbox.newest().impedance_epoch,
             flags,
-            impedance_nspm: now.moment(&self.inbox).impedance_nspm,
+            impedance_nspm: context.coupling_inputs(&self.inbox).impedance_nspm,
             contact_force_n: reading.contact_force_n,
             wave_integral: *self.method.wave_integral(),
-            strokes: self.strokes,
-            topology: reading.opened.topology,
-            ..outbox.frame(self.sequence)
+            strokes: self.finished_batches,
+            topology: reading.edits.topology,
+            ..report.frame(self.sequence)
         };
         let record = TickRecord {
             port_position_m: self.port_position_m,
             tissue_force_n: reading.contact_force_n,
             tissue_energy_j: reading.tissue_energy_j,
             events,
-            state: self.operating(events),
-            strokes: self.strokes,
-            topology: reading.opened.topology,
-            ..outbox.record()
+            state: self.operating_state(events),
+            strokes: self.finished_batches,
+            topology: reading.edits.topology,
+            ..report.record()
         };
-        Outputs {
+        SlaveOutputs {
             force_n: ports.map(|port| port.force_n),
             closed: self.closed,
             frame,
@@ -380,63 +371,67 @@ impl State {
         }
     }
 
-    /// Operating state as CRTK numbers it in [`TickRecord::state`].
-    fn operating(&self, events: u32) -> u8 {
+    /// Operating state with the numbers of [`TickRecord::state`].
+    fn operating_state(&self, events: u32) -> u8 {
         if self.fault {
             3
         } else if self.engaged_since.is_some() {
             1
         } else {
-            u8::from(events & Events::STALE != 0) * 2
+            u8::from(events & EventFlags::STALE != 0) * 2
         }
     }
 }
 
-/// The velocity and force that the force limit and the account allow; books the work.
-fn pay(
-    now: &Now<'_>,
+/// Limits velocity and force by the force limit and the tank; deposits the work.
+fn limit_by_energy(
+    context: &TickContext<'_>,
     axis: usize,
     wanted_mps: f64,
-    pd: &Pd,
-    account: &mut Reservoir,
+    pd: &PdController,
+    tank: &mut EnergyTank,
 ) -> (f64, f64, u32) {
-    let force_max = now.params.guard.force_n_max[axis];
+    let force_max = context.params.guard.force_n_max[axis];
     let mut events = 0;
     let mut velocity = wanted_mps;
     if pd.force(velocity).abs() > force_max {
         let bounded = pd.force(velocity).clamp(-force_max, force_max);
         let reached = (bounded - pd.force_at_rest()) / pd.slope_nspm();
-        // never faster, never the other way: the limit may only slow the port down
+        // the limit may only slow the port down, never reverse it
         velocity = if velocity > 0.0 {
             reached.clamp(0.0, velocity)
         } else {
             reached.clamp(velocity, 0.0)
         };
-        events |= Events::FORCE;
+        events |= EventFlags::FORCE_LIMIT;
     }
-    if now.coupling.mode.is_passive() {
+    if context.coupling.mode.is_passive() {
         let (rest, slope) = (pd.force_at_rest(), pd.slope_nspm());
-        let paid = account.payable_velocity(axis, velocity, rest, slope, pd.dt_s);
-        events |= if paid == velocity { 0 } else { Events::UNPAID };
+        let paid = tank.payable_velocity(axis, velocity, rest, slope, pd.dt_s);
+        events |= if paid == velocity {
+            0
+        } else {
+            EventFlags::TANK_LIMITED
+        };
         velocity = paid;
     }
     let force = pd.force(velocity).clamp(-force_max, force_max);
-    account.deposit(axis, -force * velocity * pd.dt_s);
+    tank.deposit(axis, -force * velocity * pd.dt_s);
     (velocity, force, events)
 }
 
-/// Whether the probe touches, as far as it can be known.
-fn touches(reading: &Reading, axis: usize, pd: &Pd) -> bool {
+/// True if the probe is in contact, by its sensor or else by the coupling force.
+fn is_touching(reading: &RobotReading, axis: usize, pd: &PdController) -> bool {
     if reading.force_valid {
         reading.contact_force_n[axis].abs() > TOUCH_N
     } else {
-        pd.force_at_rest().abs() > UNFELT_TOUCH_N
+        pd.force_at_rest().abs() > TOUCH_COUPLING_N_MIN
     }
 }
 
-/// Measured force above which the probe is taken to touch \[N\]: ten sigma of its sensor.
+/// Measured force above which the probe counts as in contact \[N\]: ten sigma of its sensor.
 const TOUCH_N: f64 = 0.1;
 
-/// Coupling force above which a probe without a sensor is taken to touch \[N\]: above the robot's
+/// Coupling force above which a probe without a sensor counts as in contact \[N\]: above the robot's
 /// own friction and drag.
-const UNFELT_TOUCH_N: f64 = 1.0;
+const TOUCH_COUPLING_N_MIN: f64 = 1.0;

@@ -1,18 +1,19 @@
-//! A latched fault of the remote side: what is written, recorded and booked, and the way out.
+//! Latched fault of the remote side: commands, records and energy, and re-arming.
 
-use palpate_port::inbox::Parties;
-use palpate_slave::robot::Reading;
-use palpate_slave::{Inputs, Outputs, SlaveParams, State, tick};
+use palpate_port::TickInputs;
+use palpate_port::inbox::RunIds;
+use palpate_slave::robot::RobotReading;
+use palpate_slave::{SlaveOutputs, SlaveParams, SlaveState, tick};
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::trace::Events;
+use palpate_transport::trace::EventFlags;
 use palpate_transport::{AXES, HapticFrame, Time};
 
 const MS: i64 = 1_000_000;
 
-/// A robot pressed against its port by hand, and a master that leads it on.
+/// A robot pressed against its port by hand, and a master that moves the port.
 struct Bench {
-    state: State,
+    state: SlaveState,
     coupling: CouplingParams,
     tick: u64,
     robot_m: f64,
@@ -22,7 +23,7 @@ struct Bench {
 impl Bench {
     fn new(mode: Mode) -> Self {
         Self {
-            state: State::new(Parties::default()),
+            state: SlaveState::new(RunIds::default()),
             coupling: CouplingParams {
                 mode,
                 ..CouplingParams::default()
@@ -33,7 +34,7 @@ impl Bench {
         }
     }
 
-    fn step(&mut self, lead_m: f64, good: bool, rearm: bool) -> Outputs {
+    fn step(&mut self, lead_m: f64, good: bool, rearm: bool) -> SlaveOutputs {
         self.tick += 1;
         let now = Time(self.tick as i64 * MS);
         let frame = HapticFrame {
@@ -46,25 +47,25 @@ impl Bench {
             ..HapticFrame::default()
         };
         let broken = if good { 0.0 } else { f64::NAN };
-        let inputs = Inputs {
+        let at = TickInputs {
             tick: self.tick,
             now,
             dt_s: 1e-3,
-            reading: Reading {
-                position_m: [self.robot_m + broken, 0.0, 0.0, 0.0],
-                velocity_mps: [self.robot_mps, 0.0, 0.0, 0.0],
-                ..Reading::default()
-            },
             frame: Some((frame, now)),
-            halt: false,
             rearm,
+            ..TickInputs::default()
+        };
+        let reading = RobotReading {
+            position_m: [self.robot_m + broken, 0.0, 0.0, 0.0],
+            velocity_mps: [self.robot_mps, 0.0, 0.0, 0.0],
+            ..RobotReading::default()
         };
         let params = SlaveParams::default();
-        tick(&params, &self.coupling, &mut self.state, &inputs)
+        tick(&params, &self.coupling, &mut self.state, &at, &reading)
     }
 
-    /// Lead the port 2 mm ahead of a robot that is stuck.
-    fn pressed(mode: Mode) -> (Self, Outputs) {
+    /// Moves the port 2 mm ahead of a robot that is stuck.
+    fn pressed(mode: Mode) -> (Self, SlaveOutputs) {
         let mut bench = Self::new(mode);
         let mut out = bench.step(0.0, true, false);
         for _ in 0..1500 {
@@ -76,7 +77,7 @@ impl Bench {
 }
 
 #[test]
-fn issue_a_fault_went_limp_while_the_record_still_said_the_port_force() {
+fn issue_fault_recorded_a_force_that_was_not_commanded() {
     let (mut bench, before) = Bench::pressed(Mode::Mmt);
     let mut last = before.force_n[0];
     let level = before.record.reservoir_j[0];
@@ -89,31 +90,34 @@ fn issue_a_fault_went_limp_while_the_record_still_said_the_port_force() {
             out.force_n[0] <= last && out.force_n[0] >= 0.9 * last,
             "tick {k} fades"
         );
-        assert!(out.record.events & Events::INVALID != 0 && out.record.state == 3);
+        assert!(out.record.events & EventFlags::INVALID_READING != 0 && out.record.state == 3);
         assert!(out.frame.flags & FrameFlags::FAULT != 0);
         assert_eq!(out.record.port_position_m[0], held, "the port holds");
         last = out.force_n[0];
     }
     assert!(last < 1e-3);
-    // a port that holds does no work: the account only gained what the master sent, or gave it back
+    // a port that stands does no work: the tank only gained the master's energy, or returned it
     let after = bench.step(0.01, true, false).record;
-    let booked = after.reservoir_j[0] + after.energy_sent_j[0] - after.energy_received_j[0];
-    let was = level + before.record.energy_sent_j[0] - before.record.energy_received_j[0];
-    assert!((booked - was).abs() < 1e-12, "{booked} {was}");
-    // what is left is damping
+    let balance_j = after.reservoir_j[0] + after.energy_sent_j[0] - after.energy_received_j[0];
+    let initial_j = level + before.record.energy_sent_j[0] - before.record.energy_received_j[0];
+    assert!(
+        (balance_j - initial_j).abs() < 1e-12,
+        "{balance_j} {initial_j}"
+    );
+    // only damping remains
     bench.robot_mps = 0.1;
     let out = bench.step(0.01, true, false);
     assert!((out.force_n[0] + 2.0).abs() < 1e-2, "{:?}", out.force_n);
 }
 
 #[test]
-fn rearming_needs_a_plausible_reading_and_starts_softly() {
+fn rearming_needs_a_plausible_reading_and_starts_without_force() {
     for mode in [Mode::Wave, Mode::Tdpa, Mode::Tank, Mode::Pspm, Mode::Mmt] {
         let (mut bench, _) = Bench::pressed(Mode::Mmt);
         bench.coupling.mode = mode;
         for _ in 0..10 {
             let out = bench.step(0.002, false, true);
-            assert_eq!(out.record.state, 3, "asked while it is still broken");
+            assert_eq!(out.record.state, 3, "re-armed with an invalid reading");
         }
         assert_eq!(bench.step(0.002, true, false).record.state, 3, "latched");
         // the robot was pushed away meanwhile
@@ -131,6 +135,6 @@ fn rearming_needs_a_plausible_reading_and_starts_softly() {
         );
         let next = bench.step(0.002, true, false);
         assert!(next.force_n[0].abs() < 0.5, "{mode:?}: {:?}", next.force_n);
-        assert_eq!(next.record.events & Events::INVALID, 0);
+        assert_eq!(next.record.events & EventFlags::INVALID_READING, 0);
     }
 }

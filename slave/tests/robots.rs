@@ -1,14 +1,15 @@
-//! What every simulated robot must do, whichever it is: one contract over all of them.
+//! Contract that every simulated robot must meet.
 
 #[path = "../../transport/port/tests/contract/mod.rs"]
 mod contract;
 
 use contract::{Builder, Device, Numbers};
-use palpate_port::Counts;
-use palpate_slave::robot::{Environment, Free, Probe, Robot, RobotKind, RobotParams, Wall, build};
+use palpate_slave::robot::{
+    Environment, FreeSpace, Probe, Robot, RobotKind, RobotParams, ViscoelasticWall, build,
+};
 use palpate_transport::{AXES, Axes, Time};
 
-/// A world gone wrong: its forces are not numbers.
+/// An environment whose forces are not numbers.
 struct Broken;
 
 impl Environment for Broken {
@@ -21,10 +22,10 @@ impl Environment for Broken {
     }
 }
 
-/// A robot, and how often it was written to: its gripper closes and opens.
-struct OfRobot(Box<dyn Robot>, u64);
+/// A robot and its number of writes: its gripper closes and opens.
+struct ContractRobot(Box<dyn Robot>, u64);
 
-impl Device for OfRobot {
+impl Device for ContractRobot {
     fn read(&mut self, now: Time) -> Numbers {
         let reading = self.0.read(now);
         let axes = [
@@ -42,10 +43,6 @@ impl Device for OfRobot {
         self.1 += 1;
     }
 
-    fn counts(&self) -> Counts {
-        self.0.counts()
-    }
-
     /// Presses on the wall.
     fn force_n(&self, tick: i64) -> Axes {
         let saw = |period: i64| (tick % period) as f64 / period as f64 - 0.5;
@@ -53,7 +50,7 @@ impl Device for OfRobot {
     }
 }
 
-/// Run `check` on the parameters of every robot.
+/// Runs `check` on the parameters of every robot.
 fn each(check: impl Fn(&str, &RobotParams)) {
     for kind in [RobotKind::Palpator, RobotKind::Mass] {
         let params = RobotParams {
@@ -66,17 +63,20 @@ fn each(check: impl Fn(&str, &RobotParams)) {
     }
 }
 
-/// Run a rule of the contract on every robot in a world.
-fn check<W: Environment + 'static, T>(world: fn() -> W, rule: impl Fn(&str, Builder) -> T) {
+/// Runs a rule of the contract on every robot in an environment.
+fn check<W: Environment + 'static, T>(environment: fn() -> W, rule: impl Fn(&str, Builder) -> T) {
     each(|name, params| {
         rule(name, &|seed| {
-            Box::new(OfRobot(build(params, Box::new(world()), seed), 0))
+            Box::new(ContractRobot(
+                build(params, Box::new(environment()), seed),
+                0,
+            ))
         });
     });
 }
 
-fn wall() -> Wall {
-    Wall::rp1(300.0)
+fn wall() -> ViscoelasticWall {
+    ViscoelasticWall::rp1(300.0)
 }
 
 #[test]
@@ -101,30 +101,24 @@ fn the_same_seed_gives_the_same_bits() {
 fn other_seeds_give_other_noise() {
     let params = RobotParams::default();
     let [first, second] = [1, 2].map(|seed| {
-        let mut robot = OfRobot(build(&params, Box::new(wall()), seed), 0);
+        let mut robot = ContractRobot(build(&params, Box::new(wall()), seed), 0);
         contract::run(&mut robot, 0..100)
     });
     assert!(first != second);
 }
 
 #[test]
-fn a_stall_costs_bounded_time_and_is_counted() {
-    check(
-        Free::default,
-        contract::a_stall_costs_bounded_time_and_is_counted,
-    );
+fn a_stall_costs_bounded_time() {
+    check(FreeSpace::default, contract::a_stall_costs_bounded_time);
 }
 
 #[test]
 fn any_force_leaves_every_number_finite() {
-    check(wall, |name, build| {
-        let saturations = contract::any_force_leaves_every_number_finite(name, build);
-        assert_eq!(saturations, 2000, "{name}");
-    });
+    check(wall, contract::any_force_leaves_every_number_finite);
 }
 
 #[test]
-fn a_broken_world_is_counted_and_stays_outside() {
+fn broken_environment_leaves_readings_finite() {
     check(
         || Broken,
         |name, build| {
@@ -132,7 +126,6 @@ fn a_broken_world_is_counted_and_stays_outside() {
             for bits in contract::run(&mut *robot, 0..200) {
                 assert!(f64::from_bits(bits).is_finite(), "{name}");
             }
-            assert!(robot.counts().environment_faults > 0, "{name}");
         },
     );
 }
@@ -140,14 +133,4 @@ fn a_broken_world_is_counted_and_stays_outside() {
 #[test]
 fn reading_and_writing_allocate_nothing() {
     check(wall, contract::reading_and_writing_allocate_nothing);
-}
-
-#[test]
-fn says_what_it_can_do() {
-    each(|name, params| {
-        let caps = build(params, Box::new(wall()), 1).caps();
-        assert!(!caps.real && caps.name.starts_with("simulated"), "{name}");
-        assert!(caps.force_n_max.iter().all(|force| *force > 0.0), "{name}");
-        assert!(caps.force_sensor, "{name}");
-    });
 }

@@ -1,33 +1,34 @@
-//! Switches of the method at the remote side: what is stretched stays as stiff as it was.
+//! Switches of the method at the remote side: a stretched spring keeps its stiffness.
 
-use palpate_port::inbox::Parties;
-use palpate_slave::robot::Reading;
-use palpate_slave::{Inputs, Outputs, SlaveParams, State, tick};
-use palpate_transport::coupling::switch::Switch;
-use palpate_transport::coupling::{CouplingParams, Mode, Switches};
+use palpate_port::TickInputs;
+use palpate_port::inbox::RunIds;
+use palpate_slave::robot::RobotReading;
+use palpate_slave::{SlaveOutputs, SlaveParams, SlaveState, tick};
+use palpate_transport::coupling::mode_switch::ModeSwitch;
+use palpate_transport::coupling::{CouplingParams, Mode, ModeSchedule};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::{AXES, HapticFrame, Time};
 
 fn session(first: Mode, then: Mode) -> CouplingParams {
-    let switch = Switch {
+    let switch = ModeSwitch {
         at_s: 0.5,
         mode: then,
     };
     CouplingParams {
         mode: first,
-        switch: Switches::try_from(vec![switch]).expect("passive"),
+        switch: ModeSchedule::try_from(vec![switch]).expect("passive"),
         ..CouplingParams::default()
     }
 }
 
-/// A tick of a robot that is stuck at 0, led to 2 mm by frames of a mode.
+/// A tick of a robot that is stuck at 0, with the port moved to 2 mm by frames of a mode.
 fn step(
     coupling: &CouplingParams,
-    state: &mut State,
+    state: &mut SlaveState,
     at: u64,
     mode: Mode,
     engaged: bool,
-) -> Outputs {
+) -> SlaveOutputs {
     let now = Time(at as i64 * 1_000_000);
     let flags = FrameFlags::ENGAGED * u32::from(engaged);
     let frame = HapticFrame {
@@ -39,26 +40,25 @@ fn step(
         energy_sent_j: [at as f64 * 1e-3; AXES],
         ..HapticFrame::default()
     };
-    let inputs = Inputs {
+    let at = TickInputs {
         tick: at,
         now,
         dt_s: 1e-3,
-        reading: Reading::default(),
         frame: Some((frame, now)),
-        halt: false,
-        rearm: false,
+        ..TickInputs::default()
     };
-    tick(&SlaveParams::default(), coupling, state, &inputs)
+    let params = SlaveParams::default();
+    tick(&params, coupling, state, &at, &RobotReading::default())
 }
 
-/// A session that began in `pspm` went from 500 to 2 000 N/m in the tick in which it left it: nobody paid for
+/// A session that began in `pspm` stepped from 500 to 2 000 N/m in the tick in which it left it, without a charge for
 /// the energy of the stretched spring.
 #[test]
-fn issue_a_stretched_spring_was_stiffened_by_a_switch() {
+fn issue_switch_stiffened_a_stretched_spring() {
     for (first, then) in [(Mode::Pspm, Mode::Wave), (Mode::Wave, Mode::Pspm)] {
         let coupling = session(first, then);
-        let mut state = State::new(Parties::default());
-        // led by pspm in both, as its demand is a position
+        let mut state = SlaveState::new(RunIds::default());
+        // moved by pspm in both, as its demand is a position
         for at in 1..=500 {
             let _ = step(&coupling, &mut state, at, Mode::Pspm, true);
         }
@@ -69,7 +69,7 @@ fn issue_a_stretched_spring_was_stiffened_by_a_switch() {
             assert!(out.record.port_position_m[0] > 1e-3, "{first:?}");
             npm.push(out.force_n[0] / out.record.port_position_m[0]);
         }
-        let kept = npm.iter().all(|npm| (npm - 500.0).abs() < 1e-6);
-        assert!(kept, "{first:?} to {then:?}: {npm:?}");
+        let unchanged = npm.iter().all(|npm| (npm - 500.0).abs() < 1e-6);
+        assert!(unchanged, "{first:?} to {then:?}: {npm:?}");
     }
 }

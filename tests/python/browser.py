@@ -1,7 +1,8 @@
 """What the checks of the page share: a command that serves one, the page in a headless Chromium, and a hand that does not tire.
 
 A machine that stalls for half a second has the handle let go under the mouse: that is its right, so whoever presses here
-takes it again. Source: ours.
+takes it again. A thread that only sleeps measures how late the machine wakes it. A check that fails while this thread is late
+by tenths of a second judges the machine, and ends with status 3. Source: ours.
 """
 
 import argparse
@@ -9,15 +10,43 @@ import json
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Error, sync_playwright
 
 HELD = "palpate.pointer.held"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 # what the clock of a machine decides that others use too
 CLOCK = ("share of the ticks missed", "motion while not enabled")
+NOT_JUDGED = 3
+
+
+class WakeMonitor(threading.Thread):
+    """How late the machine wakes a thread that only sleeps: each wake by how much [s]."""
+
+    # a thread of an idle machine is late by less than a millisecond
+    STALL_S = 0.1
+    STALLS_MIN = 5
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.late_s = []
+
+    def run(self):
+        while True:
+            begun = time.monotonic()
+            time.sleep(0.02)
+            self.late_s.append(time.monotonic() - begun - 0.02)
+
+    def stalls(self):
+        return sum(late > self.STALL_S for late in self.late_s)
+
+    def numbers(self):
+        late = sorted(self.late_s)
+        return {"wake_late_ms_p99": round(1e3 * late[len(late) * 99 // 100], 1), "wake_late_ms_max": round(1e3 * late[-1], 1),
+                "stalls": self.stalls()}
 
 
 def hold(condition, what):
@@ -188,10 +217,18 @@ def launched(check, **more):
     arguments = parser.parse_args()
     Path(arguments.out).mkdir(parents=True, exist_ok=True)
     numbers = {}
+    monitor = WakeMonitor()
+    monitor.start()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=arguments.chromium, args=FLAGS)
         try:
             check(arguments, browser, numbers)
+        except (SystemExit, Error, subprocess.TimeoutExpired) as failure:
+            if monitor.stalls() >= monitor.STALLS_MIN:
+                print(failure, file=sys.stderr)
+                sys.exit(NOT_JUDGED)
+            raise
         finally:
+            numbers["machine"] = monitor.numbers()
             print(json.dumps(numbers))
             browser.close()

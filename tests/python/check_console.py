@@ -68,11 +68,11 @@ def with_pages(arguments, browser, numbers, of):
     first.let_go()
     first.until("Math.hypot(...palpate.seen.state.master.port_force_n) < 0.05", "a handle that is let go gives no force")
 
-    second = Page(browser, session.url, arguments.page, size=(820, 1180), dark=True)
+    # a browser that draws without a graphics card leaves little of a small machine for two pages, so they are small
+    first.page.set_viewport_size({"width": 800, "height": 600})
+    second = Page(browser, session.url, arguments.page, size=(320, 240), dark=True)
     second.until("window.palpate?.seen.frames > 10", "a second page is served", 40)
     second.until("document.getElementById('role').textContent.startsWith('watching')", "the second page watches")
-    # a browser that draws without a graphics card leaves little of a small machine for two pages
-    second.js("palpate.scene.afford = () => palpate.scene.renderer.setSize(160, 90, false)")
     ask = "palpate.link.order({do: 'impedance', nspm: 5}).then((text) => text, (refusal) => refusal.message)"
     said = next((said for said in (second.js(ask) for _ in range(5)) if "connect" not in said), "no connection")
     hold("you watch" in said, f"the second page may not change anything: {said}")
@@ -82,8 +82,9 @@ def with_pages(arguments, browser, numbers, of):
     slider.evaluate("(it) => { it.value = 150; it.dispatchEvent(new Event('input')); it.dispatchEvent(new Event('change')); }")
     first.until("palpate.seen.state.master.rtt_s > 0.27", "a longer delay is felt")
     second.until("palpate.seen.state.master.rtt_s > 0.27", "the second page sees it as well")
-    second.js("palpate.scene.resize()")
+    second.page.set_viewport_size({"width": 820, "height": 1180})
     second.shot(Path(arguments.out, "tablet.png"))
+    second.page.set_viewport_size({"width": 320, "height": 240})
     slider.evaluate("(it) => { it.value = 10; it.dispatchEvent(new Event('change')); }")
     first.until("palpate.seen.state.master.rtt_s < 0.1", "a shorter one too")
     first.page.locator("#mode").select_option("wave")
@@ -175,7 +176,7 @@ def alone(arguments, browser, numbers):
             page.until("Math.abs(palpate.seen.state.master.impedance_nspm - 32) < 0.5", "the impedance is changed live")
             told = page.js("Object.fromEntries([...document.querySelectorAll('#numbers dt')].map((name) =>"
                            " [name.textContent, name.nextSibling.textContent]))")
-            hold("/ –" in told["packets in / out"] and "/ –" in told["ticks"], f"what only the other side knows is not told: {told}")
+            hold(all("/ –" in told[name] for name in ("frames received", "tick rate")), f"numbers of the other side are missing: {told}")
             page.shot(Path(arguments.out, "master.png"))
             page.let_go()
             asked = page.js("palpate.link.order({do: 'mode', mode: 'wave'}).then((text) => text, (refusal) => refusal.message)")

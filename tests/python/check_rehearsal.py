@@ -27,7 +27,7 @@ TOUCH_N = 0.1
 RESTS_M = 7e-4
 # what the page paints: x, y [m] and stiffness [N/m] of every node of which one was felt
 PAINTED = """(() => {
-  const { stiffness } = palpate.felt.maps.hand, rest = palpate.scene.rest_m;
+  const { stiffness } = palpate.stiffnessMap.maps.hand, rest = palpate.scene.rest_m;
   return [...stiffness].flatMap((npm, node) => (npm > 0 ? [[rest[3 * node], rest[3 * node + 1], npm]] : []));
 })()"""
 
@@ -78,7 +78,7 @@ def search(page):
     count = round(2 * HALF_M / ROW_M) + 1
     for y_m in (-HALF_M + ROW_M * row for row in range(count)):
         hold(any(rub(page, y_m) for _ in range(5)), f"the row at {1e3 * y_m:.0f} mm is rubbed in one of five tries")
-    hold(not page.js("palpate.felt.hidden") and page.page.is_visible("#legend"), "what was felt is seen as colours")
+    hold(not page.js("palpate.stiffnessMap.hidden") and page.page.is_visible("#legend"), "what was felt is seen as colours")
     painted = page.js(PAINTED)
     rising = sorted(npm for _, _, npm in painted)
     plain, most = rising[len(rising) // 2], rising[-1]
@@ -109,7 +109,7 @@ def find_lump(arguments, page, record, numbers):
     words = page.page.text_content("#task")
     hold("stiff lump is hidden" in words and "Mark here" in words, f"the page says what to do: {words}")
     told = page.js("JSON.stringify(palpate.practice.now.task)")
-    hold(not page.js("palpate.felt.hidden"), "what was felt is painted")
+    hold(not page.js("palpate.stiffnessMap.hidden"), "what was felt is painted")
     page.until("/4 min|5 min/.test(document.getElementById('task-left').textContent)", "the time that is left is told")
     hold("lumps" not in told and "center_m" not in told, f"the truth is not told before the answer: {told}")
     page.until("palpate.seen.state.master.tick < 60000 && palpate.scene.rest_m", "the scene is shown")
@@ -148,7 +148,7 @@ def rank(arguments, page, numbers):
     page.page.click("#begin-rank-stiffness")
     page.until("palpate.practice.now.task?.sites_m?.length === 3", "three places are asked about", 60)
     page.until("palpate.seen.state.master.tick < 60000", "the scene is shown")
-    hold(page.js("palpate.felt.hidden"), "no colours tell the answer")
+    hold(page.js("palpate.stiffnessMap.hidden"), "no colours tell the answer")
     sites = page.js("palpate.practice.now.task.sites_m")
     felt = [ring(page, site) for site in sites]
     for site in sorted(range(3), key=lambda index: felt[index]):

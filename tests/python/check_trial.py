@@ -188,7 +188,7 @@ def comparisons(arguments, browser, numbers):
     sitting.until("palpate.trial.now.phase === 'interval' && palpate.trial.now.interval === 1 && palpate.trial.now.number === 3")
     sitting.seen.end()
     sitting.end()
-    hold("Ended before its time" in sitting.served.stderr + sitting.served.stdout, "a block that is left is said to be")
+    hold("Interrupted before its end" in sitting.served.stderr + sitting.served.stdout, "a block that is left is said to be")
     kept = [json.loads(line) for line in next(Path(sitting.out, "blocks").iterdir()).read_text().splitlines()]
     hold(len(kept) == 2, f"its answers are kept: {kept}")
 

@@ -326,8 +326,8 @@ def speed(look, seconds=8):
     debug = look.page.context.new_cdp_session(look.page)
     debug.send("Performance.enable", {"timeDomain": "threadTicks"})
     spent = lambda: {row["name"]: row["value"] for row in debug.send("Performance.getMetrics")["metrics"]}
-    bare = ("palpate.scene.tissue.visible = false; palpate.scene.surface = palpate.felt.take = () => {};"
-            "palpate.felt.paint = () => null")
+    bare = ("palpate.scene.tissue.visible = false; palpate.scene.surface = palpate.stiffnessMap.take = () => {};"
+            "palpate.stiffnessMap.paint = () => null")
     look.js("fake.pump = true")
     found = {"triangles": look.js("palpate.scene.triangles.length / 3")}
     for name, act in [("tissue", ""), ("textured", "document.getElementById('texture').click()"), ("empty", bare)]:

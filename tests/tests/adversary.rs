@@ -1,13 +1,14 @@
-//! An adversary that tries to break passivity or a safety limit, and makes small what does.
+//! Adversarial tests: a guided search for violations of passivity or of a safety limit, which it then
+//! shrinks.
 //!
-//! Source: teleop goal 1, ours. Cases are drawn by a seed, and by a search that is guided by what a run
-//! has shown: mode x events of the guards x state of the link x levels of the account. A case
-//! that shows something new is kept and mutated. What breaks something is shrunk and written as a TOML
-//! file; `PALPATE_CASE=FILE cargo test --release --workspace --test adversary -- --ignored replay` runs
-//! it again. Among what happens in a case are changes of the link, of the wave impedance, of the method and of
-//! the run of a side, pauses of either process to 250 ms, and the clutch; `auto` chooses, and twins learn, by
-//! themselves. Walls and a small sheet only, as a layered tissue costs too much for thousands of runs;
-//! `closed_loop` draws from the same cases, whole sessions and many of them.
+//! Source: teleop goal 1, ours. Cases are drawn by a seed, and by a search that is guided by the features of
+//! earlier runs: mode x events of the guards x state of the link x levels of the energy account. A case with
+//! a new feature is kept and mutated. A case with a violation is shrunk and written as a TOML file.
+//! `PALPATE_CASE=FILE cargo test --release --workspace --test adversary -- --ignored replay` runs it again.
+//! Events of a case are changes of the link, of the wave impedance, of the method and of the run of a side,
+//! pauses of either process to 250 ms, and the clutch. `auto` switches and twins learn by themselves. Cases
+//! use walls and a small sheet only, as a layered tissue is too slow for thousands of runs. `closed_loop`
+//! draws whole sessions from the same cases.
 
 #[path = "adversary/attack.rs"]
 mod attack;
@@ -16,38 +17,28 @@ mod case;
 #[path = "adversary/search.rs"]
 mod search;
 
+use palpate_tests::PASSIVE;
 use palpate_transport::HapticFrame;
 use palpate_transport::coupling::Mode;
 use palpate_transport::link::LinkParams;
 use palpate_transport::trace::Side;
 
-use attack::{Broken, attack};
-use case::{Case, Event, PAUSES, What};
-use search::{Found, Search, search, shrink};
+use attack::{Violation, attack};
+use case::{Case, Event, EventKind, PAUSES};
+use search::{Search, SearchResult, search, shrink};
 
-/// Every mode that claims to be passive.
-const PASSIVE: [Mode; 7] = [
-    Mode::Wave,
-    Mode::Tdpa,
-    Mode::WaveTdpa,
-    Mode::Tank,
-    Mode::Pspm,
-    Mode::Mmt,
-    Mode::Auto,
-];
-
-/// Shrink what was found, write it down, and fail.
-fn report(found: Found, fault: Option<fn(&mut HapticFrame)>) {
+/// Shrinks a violation, writes it to a file, and fails.
+fn report(found: SearchResult, fault: Option<fn(&mut HapticFrame)>) {
     println!(
         "{} runs, {} kept, {} features",
         found.runs, found.kept, found.features
     );
-    if let Some((case, broken)) = found.broken {
-        let least = shrink(&case, broken, fault);
+    if let Some((case, violation)) = found.violation {
+        let least = shrink(&case, violation, fault);
         let path = std::env::temp_dir().join(format!("palpate-case-{}.toml", case.seed));
         std::fs::write(&path, least.to_toml()).expect("a temporary folder");
         panic!(
-            "{broken:?}; shrunk into {}:\n{}",
+            "{violation:?}; shrunk into {}:\n{}",
             path.display(),
             least.to_toml()
         );
@@ -55,7 +46,7 @@ fn report(found: Found, fault: Option<fn(&mut HapticFrame)>) {
 }
 
 #[test]
-fn no_case_breaks_a_passive_mode() {
+fn no_case_violates_a_passive_mode() {
     let attack = Search {
         seed: 1,
         generations: 10,
@@ -69,7 +60,7 @@ fn no_case_breaks_a_passive_mode() {
 
 #[test]
 #[ignore = "soak of minutes: `cargo test --release --workspace --test adversary -- --ignored soak --nocapture`"]
-fn soak_of_a_guided_search() {
+fn soak_of_a_guided_search_finds_no_violation() {
     for seed in 100..104 {
         let attack = Search {
             seed,
@@ -85,16 +76,16 @@ fn soak_of_a_guided_search() {
 
 #[test]
 #[ignore = "needs a case: PALPATE_CASE=FILE"]
-fn replay_of_a_written_case() {
+fn replayed_case_has_no_violation() {
     let path = std::env::var("PALPATE_CASE").expect("PALPATE_CASE names a file");
     let case = Case::of_toml(&std::fs::read_to_string(path).expect("a readable case"));
-    let broken = attack(&case, None).broken;
-    assert_eq!(broken, None, "it is still broken");
+    let violation = attack(&case, None).violation;
+    assert_eq!(violation, None, "the case still has a violation");
 }
 
-/// A search that finds nothing must be one that would have found something.
+/// Positive control of the search: direct mode violates passivity.
 #[test]
-fn an_unpaid_coupling_is_found_and_made_small() {
+fn a_violation_of_direct_mode_is_found_and_shrunk() {
     let modes = [Mode::Wave, Mode::Mmt, Mode::Direct];
     let planted = Search {
         seed: 2,
@@ -105,25 +96,31 @@ fn an_unpaid_coupling_is_found_and_made_small() {
         guided: true,
     };
     let found = search(&planted);
-    let (case, broken) = found.broken.expect("direct mode makes energy");
-    assert!(matches!(broken, Broken::Passivity(_)), "{broken:?}");
-    let least = shrink(&case, broken, None);
+    let (case, violation) = found.violation.expect("direct mode makes energy");
+    assert!(
+        matches!(violation, Violation::Passivity(_)),
+        "{violation:?}"
+    );
+    let least = shrink(&case, violation, None);
     println!(
-        "{broken:?} after {} runs, as:\n{}",
+        "{violation:?} after {} runs, as:\n{}",
         found.runs,
         least.to_toml()
     );
     assert_eq!(least.mode, Mode::Direct, "no other is to blame");
     assert!(least.events.is_empty() && least.codec.is_none());
     assert!(least.duration_s < case.duration_s);
-    // what is written down runs again, bit by bit
+    // a written case runs again bit for bit
     let again = Case::of_toml(&least.to_toml());
     assert_eq!(again, least);
-    assert_eq!(attack(&again, None).broken, attack(&least, None).broken);
+    assert_eq!(
+        attack(&again, None).violation,
+        attack(&least, None).violation
+    );
 }
 
-/// Energy that nobody sent: an account that credits a frame for a silence before it. It shows only when
-/// frames come again after 0.7 s without any the other way, and something then spends it.
+/// Fault: credits a frame with energy for a silence before it. It has an effect only when frames arrive again
+/// after 0.7 s without any in the other direction, and the energy is then used.
 fn credit_for_silence(frame: &mut HapticFrame) {
     let silent_ns = frame.sent_ns - frame.echo_received_ns;
     if frame.echo_sent_ns != 0 && silent_ns > 700_000_000 {
@@ -134,7 +131,7 @@ fn credit_for_silence(frame: &mut HapticFrame) {
 }
 
 #[test]
-fn an_account_that_credits_silence_is_found_and_made_small() {
+fn an_account_that_credits_silence_is_found_and_shrunk() {
     let planted = Search {
         seed: 3,
         generations: 12,
@@ -144,31 +141,31 @@ fn an_account_that_credits_silence_is_found_and_made_small() {
         guided: true,
     };
     let found = search(&planted);
-    let (case, broken) = found.broken.expect("the credit is spent");
-    let least = shrink(&case, broken, planted.fault);
+    let (case, violation) = found.violation.expect("the credit is spent");
+    let least = shrink(&case, violation, planted.fault);
     println!(
-        "{broken:?} after {} runs, as:\n{}",
+        "{violation:?} after {} runs, as:\n{}",
         found.runs,
         least.to_toml()
     );
-    let found_again = attack(&least, planted.fault).broken;
+    let found_again = attack(&least, planted.fault).violation;
     assert!(
-        matches!(found_again, Some(Broken::Passivity(_))),
+        matches!(found_again, Some(Violation::Passivity(_))),
         "{found_again:?}"
     );
     assert_eq!(
-        attack(&least, None).broken,
+        attack(&least, None).violation,
         None,
         "the fault is to blame, not the case"
     );
-    // a codec may stay: it is silent on purpose
+    // a codec may remain: it omits frames on purpose
     assert!(least.events.len() <= case.events.len());
 }
 
-/// What guidance is worth: features shown by as many runs, drawn afresh and guided.
+/// Measures guidance: number of features from as many drawn and guided runs.
 #[test]
-#[ignore = "a measurement of minutes: add `what_guidance_is_worth --nocapture`"]
-fn what_guidance_is_worth() {
+#[ignore = "a measurement of minutes: add `features_of_a_guided_search_are_measured --nocapture`"]
+fn features_of_a_guided_search_are_measured() {
     for guided in [false, true] {
         let found = search(&Search {
             seed: 4,
@@ -184,8 +181,9 @@ fn what_guidance_is_worth() {
     }
 }
 
-/// Sessions of a perfect link whose master misses `missed` ticks five times, with a device that lets go of
-/// a force after `let_go_s` \[s\], 0 for never: how many of `seeds` made energy, and the least of it \[J\].
+/// Runs `seeds` sessions of a perfect link whose master misses `missed` ticks five times. The device releases
+/// a force after `let_go_s` \[s\], 0 for never. Returns the number of sessions that generated energy, and the
+/// smallest channel energy \[J\].
 fn paused_master(mode: Mode, missed: u64, let_go_s: f64, seeds: u64) -> (u32, f64) {
     let (mut count, mut least) = (0, 0.0_f64);
     for seed in 0..seeds {
@@ -195,10 +193,10 @@ fn paused_master(mode: Mode, missed: u64, let_go_s: f64, seeds: u64) -> (u32, f6
         case.let_go_s = let_go_s;
         let pause = |k| Event {
             at: 0.13 + 0.173 * f64::from(k),
-            what: What::Pause(Side::Master, missed),
+            what: EventKind::Pause(Side::Master, missed),
         };
         case.events = (0..5).map(pause).collect();
-        if let Some(Broken::Passivity(energy_j)) = attack(&case, None).broken {
+        if let Some(Violation::Passivity(energy_j)) = attack(&case, None).violation {
             (count, least) = (count + 1, least.min(energy_j));
         }
     }
@@ -206,7 +204,7 @@ fn paused_master(mode: Mode, missed: u64, let_go_s: f64, seeds: u64) -> (u32, f6
 }
 
 #[test]
-fn issue_a_master_that_stopped_made_energy() {
+fn issue_a_stopped_master_generated_energy() {
     for mode in PASSIVE {
         for missed in [2, 19, 250] {
             let (count, least) = paused_master(mode, missed, 2e-3, 8);
@@ -215,20 +213,20 @@ fn issue_a_master_that_stopped_made_energy() {
     }
 }
 
-/// A device without a watchdog is paid for as long as one tick accounts for.
+/// A device without a watchdog stays passive for as long as one tick accounts for.
 #[test]
-fn a_device_that_never_lets_go_may_miss_what_a_tick_accounts_for() {
+fn a_device_without_watchdog_is_passive_within_the_accounted_time() {
     for mode in PASSIVE {
         let (count, least) = paused_master(mode, 19, 0.0, 6);
         assert_eq!(count, 0, "{mode:?}: {least} J");
     }
 }
 
-/// What a pause of the master costs, with a device that lets go and with one that does not: beyond 20 ms
-/// the latter is a known limit.
+/// Measures the energy generated by a pause of the master, for devices with and without a watchdog. Beyond 20
+/// ms without one it is a known limit.
 #[test]
-#[ignore = "measures a known limit, two minutes: add `what_a_paused_master_costs --nocapture`"]
-fn what_a_paused_master_costs() {
+#[ignore = "measures a known limit, two minutes: add `paused_master_energy_is_measured --nocapture`"]
+fn paused_master_energy_is_measured() {
     for let_go_s in [2e-3, 8e-3, 0.0] {
         for mode in PASSIVE {
             for missed in PAUSES {

@@ -1,43 +1,44 @@
-//! What every tissue promises, whatever its method: one suite over all of them.
+//! Contract of all tissues: one suite for every method.
 //!
-//! Every built-in scene takes part, and small ones with what no built-in scene has. The implicit solver,
-//! of hexahedra and of tetrahedra, is asked at longer steps, since it is stable at any and slow at all.
+//! Every built-in scene takes part, and small ones with features that no built-in scene has. The implicit
+//! solver, of hexahedra and of tetrahedra, runs at longer steps, since it is stable at any step and slow at
+//! all.
 
 use std::hash::{DefaultHasher, Hasher};
 
 use palpate_scene as scene;
 use palpate_scene::Scene;
-use palpate_twin::shape::Shape;
+use palpate_twin::shape::RegionShape;
 use palpate_twin::{Edit, EditError, Reaction, Snapshot, Tissue, Tool, Vec3};
 
-/// Longest step at which tissues are asked to run, the tick of the servo loops \[s\].
+/// Longest step of a tissue in this suite, the tick of the servo loops \[s\].
 const DT_S: f64 = 1e-3;
 
-/// Ticks of a step of the implicit solver.
+/// Number of ticks of a step of the implicit solver.
 const STRIDE: u64 = 10;
 
-/// Deepest way of the presses \[m\].
+/// Depth of the presses \[m\].
 const DEPTH_M: f64 = 5e-3;
 
-/// A tissue with a tool that just touches it from above.
+/// Tissue with a tool that just touches it from above.
 struct Subject {
     name: &'static str,
     tissue: Box<dyn Tissue>,
     tool: Tool,
-    /// Step: as long as the servo tick, or what the tissue promises.
+    /// Step \[s\]: the servo tick, or the longest step of the tissue.
     dt_s: f64,
-    /// Ticks of a step.
+    /// Number of ticks of a step.
     stride: u64,
 }
 
-/// Every tissue there is, one after the other.
+/// Returns every tissue, one after the other.
 fn subjects() -> impl Iterator<Item = Subject> {
-    let scenes = scene::names().into_iter().map(of_scene);
+    let scenes = scene::built_in_names().into_iter().map(of_scene);
     let small: [fn() -> Subject; 3] = [of_table, of_viscous, of_implicit];
     scenes.chain(small.into_iter().map(|subject| subject()))
 }
 
-/// A small block whose one layer and `[block]` have these keys more.
+/// Returns a small block with additional keys of its layer and of `[block]`.
 fn small(name: &str, of_block: &str, of_layer: &str) -> Scene {
     let text = format!(
         "name = \"{name}\"\n[block]\nsize_m = [0.06, 0.06, 0.03]\ncell_m = 0.003\n\
@@ -48,7 +49,7 @@ fn small(name: &str, of_block: &str, of_layer: &str) -> Scene {
     scene::load(&text).expect("a scene")
 }
 
-/// With its condensed table.
+/// Returns a tissue with its condensed table.
 fn of_table() -> Subject {
     let scene = small("table", "", "");
     let table = std::sync::Arc::new(scene.condense().expect("a block"));
@@ -56,14 +57,14 @@ fn of_table() -> Subject {
     subject("table", &scene, tissue)
 }
 
-/// That relaxes, slowly beside a press, and resists the speed of its strain.
+/// Returns a tissue that relaxes slowly compared with a press and resists its strain rate.
 fn of_viscous() -> Subject {
     let keys = "shear_viscosity_pas = 2.0\nrelaxing_share = 0.3\nrelaxing_time_s = 5.0";
     let scene = small("viscous", "", keys);
     subject("viscous", &scene, scene.build().expect("a block"))
 }
 
-/// Stepped implicitly, of hexahedra; the scene `mound` is of tetrahedra.
+/// Returns an implicit tissue of hexahedra; the scene `mound` has tetrahedra.
 fn of_implicit() -> Subject {
     let text = "name = \"implicit\"\n[block]\nsize_m = [0.04, 0.04, 0.02]\ncell_m = 0.005\n\
                 levels = 1\nfine_half_m = [0.01, 0.01]\nfine_depth_m = 0.01\n\
@@ -92,7 +93,7 @@ fn subject(name: &'static str, scene: &Scene, tissue: Box<dyn Tissue>) -> Subjec
 }
 
 impl Subject {
-    /// The tool at tick `k` of a press that goes down and up again in 400 ticks, over and over.
+    /// Returns the tool at tick `k` of a press that moves down and up in 400 ticks, repeatedly.
     fn pressing(&self, k: u64) -> Tool {
         let turn = |k: u64| (k as f64 * std::f64::consts::TAU / 400.0).cos();
         let depth = |k: u64| DEPTH_M * 0.5 * (1.0 - turn(k));
@@ -114,7 +115,7 @@ impl Subject {
             .collect()
     }
 
-    /// Those of some ticks at which a step ends.
+    /// Returns the ticks at which a step ends.
     fn steps(&self, ticks: std::ops::Range<u64>) -> impl Iterator<Item = u64> + use<> {
         ticks.step_by(self.stride as usize)
     }
@@ -122,16 +123,16 @@ impl Subject {
 
 fn is_finite(reaction: &Reaction) -> bool {
     let vectors = [reaction.force_n, reaction.torque_nm, reaction.normal];
-    let vectors = vectors.into_iter().chain([reaction.to_proxy_m]);
-    let error_n = reaction.error_n.unwrap_or(0.0);
-    let scalars = [reaction.grip_n, reaction.penetration_m, error_n];
+    let vectors = vectors.into_iter().chain([reaction.proxy_offset_m]);
+    let error_n = reaction.mesh_error_n.unwrap_or(0.0);
+    let scalars = [reaction.grip_force_n, reaction.penetration_m, error_n];
     let slopes = [reaction.stiffness_npm, reaction.damping_nspm];
     let all = vectors.flat_map(|v| [v.x, v.y, v.z]);
     all.chain(scalars).chain(slopes).all(f64::is_finite)
 }
 
 #[test]
-fn caps_are_honest() {
+fn caps_match_the_behaviour_of_the_tissue() {
     for mut subject in subjects() {
         let (name, caps) = (subject.name, subject.tissue.caps());
         assert!(
@@ -142,7 +143,7 @@ fn caps_are_honest() {
             caps.tools_max >= 1 && caps.dt_s_max > 1e-5,
             "{name}: {caps:?}"
         );
-        // at the longest step that is promised, and asked, a press stays finite and bounded
+        // at the longest allowed step a press stays finite and bounded
         let mut reactions = vec![Reaction::default(); caps.tools_max + 1];
         for k in subject.steps(0..2000) {
             let tools = vec![subject.pressing(k); caps.tools_max + 1];
@@ -167,30 +168,19 @@ fn caps_are_honest() {
         assert_eq!(view.positions_m.len(), view.rest_m.len(), "{name}");
         let mut corners = view.faces.iter().flatten();
         assert!(corners.all(|&node| (node as usize) < view.rest_m.len()));
-        let center_m = Vec3::zeros();
-        let stiffen = Edit::Stiffen {
-            center_m,
-            radius_m: 0.01,
-            factor: 1.1,
-            passive: true,
-        };
         let cut = Edit::Cut {
             point_m: Vec3::new(0.01, 0.0, 0.0),
             normal: Vec3::new(1.0, 0.0, 0.0),
         };
         let scale = Edit::Scale {
-            shape: Shape::Layer {
+            shape: RegionShape::Layer {
                 from_m: -0.01,
                 to_m: 0.01,
             },
             factor: 1.1,
             passive: true,
         };
-        for (edit, can) in [
-            (stiffen, caps.stiffness_edits),
-            (scale, caps.region_edits),
-            (cut, caps.cuts),
-        ] {
+        for (edit, can) in [(scale, caps.region_edits), (cut, caps.cuts)] {
             let refused = matches!(subject.tissue.edit(&edit), Err(EditError::Kind(_)));
             assert_eq!(refused, !can, "{name}: {edit:?}");
         }
@@ -198,49 +188,53 @@ fn caps_are_honest() {
 }
 
 #[test]
-fn a_thawed_tissue_repeats_bit_for_bit() {
+fn a_restored_tissue_repeats_bit_for_bit() {
     for mut subject in subjects() {
         subject.press(0..300);
         let mut before = Snapshot::default();
-        subject.tissue.freeze(&mut before);
+        subject.tissue.save(&mut before);
         let first = subject.press(300..700);
         let (mut after, mut again) = (Snapshot::default(), Snapshot::default());
-        subject.tissue.freeze(&mut after);
-        subject.tissue.thaw(&before).expect("its own");
+        subject.tissue.save(&mut after);
+        subject.tissue.restore(&before).expect("its own");
         assert_eq!(subject.press(300..700), first, "{}", subject.name);
-        subject.tissue.freeze(&mut again);
+        subject.tissue.save(&mut again);
         assert_eq!(again, after, "{}", subject.name);
         let foreign = Snapshot {
             numbers: vec![0.0],
             ..Snapshot::default()
         };
-        assert!(subject.tissue.thaw(&foreign).is_err(), "{}", subject.name);
-        subject.tissue.freeze(&mut again);
+        assert!(
+            subject.tissue.restore(&foreign).is_err(),
+            "{}",
+            subject.name
+        );
+        subject.tissue.save(&mut again);
         assert_eq!(
             again, after,
-            "{}: a refused thaw changes nothing",
+            "{}: a refused restore changes nothing",
             subject.name
         );
     }
 }
 
-/// All bits of the reactions and of the state they led to.
+/// Hashes all bits of the reactions and of the state after them.
 fn hash(reactions: &[Reaction], tissue: &dyn Tissue) -> u64 {
     let mut hasher = DefaultHasher::new();
     for reaction in reactions {
         let vectors = [reaction.force_n, reaction.torque_nm, reaction.normal];
-        let places = reaction.to_proxy_m.iter();
+        let places = reaction.proxy_offset_m.iter();
         let numbers = vectors.iter().flat_map(|v| v.iter()).chain(places).copied();
         let slopes = [reaction.stiffness_npm, reaction.damping_nspm];
-        let error_n = reaction.error_n.unwrap_or(-1.0);
-        let others = [reaction.grip_n, reaction.penetration_m, error_n];
+        let error_n = reaction.mesh_error_n.unwrap_or(-1.0);
+        let others = [reaction.grip_force_n, reaction.penetration_m, error_n];
         for number in numbers.chain(slopes).chain(others) {
             hasher.write_u64(number.to_bits());
         }
         hasher.write_u32(reaction.contacts);
     }
     let mut state = Snapshot::default();
-    tissue.freeze(&mut state);
+    tissue.save(&mut state);
     for number in state.numbers {
         hasher.write_u64(number.to_bits());
     }
@@ -252,7 +246,7 @@ fn hash(reactions: &[Reaction], tissue: &dyn Tissue) -> u64 {
 
 #[test]
 fn two_runs_are_equal_by_hash() {
-    let scenes = scene::names().into_iter().map(Some).chain([None]);
+    let scenes = scene::built_in_names().into_iter().map(Some).chain([None]);
     for name in scenes {
         let run = |short: u64| {
             let mut subject = name.map_or_else(of_implicit, of_scene);
@@ -262,47 +256,49 @@ fn two_runs_are_equal_by_hash() {
         };
         let first = run(0);
         assert_eq!(first, run(0), "{name:?}");
-        assert_ne!(first, run(1), "{name:?}: the hash sees nothing");
+        assert_ne!(first, run(1), "{name:?}: the hash must change");
     }
 }
 
-/// A stiffness edit so wide that it is even over the tissue.
+/// Returns a stiffness edit of the whole tissue.
 fn everywhere(factor: f64) -> Edit<'static> {
-    Edit::Stiffen {
-        center_m: Vec3::zeros(),
-        radius_m: 1e3,
+    Edit::Scale {
+        shape: RegionShape::All,
         factor,
         passive: false,
     }
 }
 
 #[test]
-fn edits_are_felt_and_undone() {
+fn edits_change_the_force_and_are_undone() {
     for mut subject in subjects() {
         let (name, caps) = (subject.name, subject.tissue.caps());
         let mut fresh = Snapshot::default();
-        subject.tissue.freeze(&mut fresh);
+        subject.tissue.save(&mut fresh);
         let plain = subject.press(0..200);
         let cut = Edit::Cut {
             point_m: Vec3::zeros(),
             normal: Vec3::new(1.0, 0.3, 0.0),
         };
-        let edits = [(everywhere(1.1), caps.stiffness_edits), (cut, caps.cuts)];
+        let edits = [(everywhere(1.1), caps.region_edits), (cut, caps.cuts)];
         for (edit, _) in edits.into_iter().filter(|(_, can)| *can) {
-            subject.tissue.thaw(&fresh).expect("its own");
-            let report = subject.tissue.edit(&edit).expect("in Caps");
+            subject.tissue.restore(&fresh).expect("its own");
+            let report = subject.tissue.edit(&edit).expect("in the caps");
             assert!(report.elements > 0, "{name}: {edit:?}");
             assert_ne!(subject.press(0..200), plain, "{name}: {edit:?}");
-            // to the bit by an older snapshot
-            subject.tissue.thaw(&fresh).expect("its own");
+            // exactly, by an older snapshot
+            subject.tissue.restore(&fresh).expect("its own");
             assert_eq!(subject.press(0..200), plain, "{name}: {edit:?}");
         }
-        if caps.stiffness_edits {
-            // and by the opposite edit, but for what the even edit lacks to be even
-            subject.tissue.thaw(&fresh).expect("its own");
+        if caps.region_edits {
+            // and approximately, by the opposite edit
+            subject.tissue.restore(&fresh).expect("its own");
             for factor in [1.1, 1.0 / 1.1] {
-                let report = subject.tissue.edit(&everywhere(factor)).expect("in Caps");
-                assert!(report.share > 0.999, "{name}: {report:?}");
+                let report = subject
+                    .tissue
+                    .edit(&everywhere(factor))
+                    .expect("in the caps");
+                assert!(report.applied_fraction > 0.999, "{name}: {report:?}");
             }
             for (now, before) in subject.press(0..200).iter().zip(&plain) {
                 let off_n = (now.force_n - before.force_n).norm();
@@ -312,8 +308,8 @@ fn edits_are_felt_and_undone() {
     }
 }
 
-/// Force along z \[N\] and energy of what is strained \[J\], with the tool held at a depth \[m\] until
-/// the tissue is still.
+/// Returns the force along z \[N\] and the strain energy \[J\] with the tool held at a depth \[m\] until the
+/// tissue is at rest.
 fn held(subject: &mut Subject, (from_m, to_m): (f64, f64)) -> (f64, f64) {
     let ticks = |time_s: f64| (time_s / subject.dt_s).ceil() as u64;
     let (down, all) = (ticks(0.2), ticks(0.8));
@@ -327,17 +323,17 @@ fn held(subject: &mut Subject, (from_m, to_m): (f64, f64)) -> (f64, f64) {
         }
         subject.tissue.step(&[tool], subject.dt_s, &mut reaction);
     }
-    let ledger = subject.tissue.view().ledger;
+    let ledger = subject.tissue.view().energy;
     (reaction[0].force_n.z, ledger.elastic_j + ledger.contact_j)
 }
 
 #[test]
-fn the_force_is_minus_the_gradient_of_the_energy() {
+fn the_force_is_the_negative_energy_gradient() {
     const DEPTHS_M: [f64; 3] = [2.75e-3, 3e-3, 3.25e-3];
-    // one that relaxes has another force and energy at every time
+    // a relaxing tissue has another force and energy at every time
     for mut subject in subjects().filter(|subject| subject.name != "viscous") {
-        let ways = [(0.0, 0), (DEPTHS_M[0], 1), (DEPTHS_M[1], 2)];
-        let states = ways.map(|(from_m, to)| held(&mut subject, (from_m, DEPTHS_M[to])));
+        let depth_pairs = [(0.0, 0), (DEPTHS_M[0], 1), (DEPTHS_M[1], 2)];
+        let states = depth_pairs.map(|(from_m, to)| held(&mut subject, (from_m, DEPTHS_M[to])));
         let [(_, low_j), (force_n, _), (_, high_j)] = states;
         let slope_n = (high_j - low_j) / (DEPTHS_M[2] - DEPTHS_M[0]);
         println!("{}: {force_n} N, slope {slope_n} N", subject.name);
@@ -349,29 +345,29 @@ fn the_force_is_minus_the_gradient_of_the_energy() {
     }
 }
 
-/// Newton's third law in its energy form: what the tool's force takes from the hand is what the
-/// tissue books as work of the tool.
+/// Newton's third law in its energy form: the work computed from the tool's force equals the tool work of the
+/// energy balance.
 #[test]
-fn action_is_reaction_and_the_books_balance() {
+fn action_equals_reaction_and_the_energy_balance_closes() {
     for mut subject in subjects() {
-        let start = subject.tissue.view().ledger;
-        let (mut by_hand_j, mut pushed_n, mut last_n) = (0.0, 0.0_f64, 0.0);
+        let start = subject.tissue.view().energy;
+        let (mut sampled_work_j, mut pushed_n, mut last_n) = (0.0, 0.0_f64, 0.0);
         for (k, reaction) in subject.press(0..1000).into_iter().enumerate() {
             let tool = subject.pressing(k as u64 * subject.stride);
-            // the force changes over the step, so its mean goes along the way
+            // the force changes over the step, so the work uses its mean
             let force_n = reaction.force_n.z;
-            by_hand_j -= 0.5 * (force_n + last_n) * tool.velocity_mps.z * subject.dt_s;
+            sampled_work_j -= 0.5 * (force_n + last_n) * tool.velocity_mps.z * subject.dt_s;
             pushed_n = pushed_n.max(force_n);
             last_n = force_n;
         }
         let name = subject.name;
-        let ledger = subject.tissue.view().ledger;
+        let ledger = subject.tissue.view().energy;
         assert!(pushed_n > 0.05, "{name}: {pushed_n} N");
         let work_j = ledger.tool_work_j - start.tool_work_j;
-        let scale_j = (pushed_n * DEPTH_M).max(by_hand_j.abs());
+        let scale_j = (pushed_n * DEPTH_M).max(sampled_work_j.abs());
         assert!(
-            (work_j - by_hand_j).abs() < 0.02 * scale_j,
-            "{name}: {work_j} {by_hand_j}"
+            (work_j - sampled_work_j).abs() < 0.02 * scale_j,
+            "{name}: {work_j} {sampled_work_j}"
         );
         let gained_j = ledger.stored_j() - start.stored_j();
         let spent_j =
@@ -388,12 +384,12 @@ fn action_is_reaction_and_the_books_balance() {
 }
 
 #[test]
-fn any_tool_gives_a_finite_answer() {
-    let wild = [f64::NAN, f64::INFINITY, -1e300, 0.0];
+fn invalid_tools_have_finite_reactions() {
+    let invalid = [f64::NAN, f64::INFINITY, -1e300, 0.0];
     for mut subject in subjects() {
         subject.press(0..100);
         let mut reaction = [Reaction::default()];
-        for bad in wild {
+        for bad in invalid {
             let changes: [fn(&mut Tool, f64); 4] = [
                 |tool, bad| tool.position_m.z = bad,
                 |tool, bad| tool.velocity_mps.x = bad,
@@ -415,7 +411,7 @@ fn any_tool_gives_a_finite_answer() {
             .iter()
             .all(|p| p.iter().all(|x| x.is_finite()));
         assert!(
-            finite && view.ledger.stored_j().is_finite(),
+            finite && view.energy.stored_j().is_finite(),
             "{}",
             subject.name
         );
@@ -427,59 +423,56 @@ fn any_tool_gives_a_finite_answer() {
     }
 }
 
-/// A proxy is where the tool would be had it not sunk in: along the force, with the tool where nothing
-/// is touched, and never far from where it was.
+/// Proxy position: displaced along the force, at the tool without contact, and within a bound of the tool.
 #[test]
-fn a_proxy_is_ahead_of_its_tool_and_joins_one_that_leaves() {
+fn a_proxy_is_ahead_of_its_tool_and_joins_a_withdrawn_one() {
     for mut subject in subjects() {
         let name = subject.name;
         let (mut sunk, ticks) = (0, 0..400);
         let steps = subject.steps(ticks.clone());
-        for (k, felt) in steps.zip(subject.press(ticks.clone())) {
-            let tool = subject.pressing(k);
-            let ahead_m = felt.proxy_m(&tool) - tool.position_m;
-            let along_m = ahead_m.dot(&felt.normal);
+        for (k, reaction) in steps.zip(subject.press(ticks.clone())) {
+            let along_m = reaction.proxy_offset_m.dot(&reaction.normal);
             sunk += usize::from(along_m > 0.0);
-            assert!(along_m >= 0.0, "{name}, tick {k}: {felt:?}");
+            assert!(along_m >= 0.0, "{name}, tick {k}: {reaction:?}");
             assert!(
-                ahead_m.norm() <= 2.0 * felt.penetration_m,
-                "{name}: {felt:?}"
+                reaction.proxy_offset_m.norm() <= 2.0 * reaction.penetration_m,
+                "{name}: {reaction:?}"
             );
         }
         assert!(2 * sunk > subject.steps(ticks).count(), "{name}: {sunk}");
         let mut away = subject.tool;
         away.position_m.z += 1.0;
-        let mut felt = [Reaction::default()];
-        subject.tissue.step(&[away], subject.dt_s, &mut felt);
-        assert_eq!(felt[0].proxy_m(&away), away.position_m, "{name}");
+        let mut reaction = [Reaction::default()];
+        subject.tissue.step(&[away], subject.dt_s, &mut reaction);
+        assert_eq!(reaction[0].proxy_offset_m, Vec3::zeros(), "{name}");
     }
 }
 
-fn ask(tissue: &mut dyn Tissue, tool: &Tool) -> Reaction {
+fn extrapolate(tissue: &mut dyn Tissue, tool: &Tool) -> Reaction {
     let mut reaction = [Reaction::default()];
     tissue.step(&[*tool], 0.0, &mut reaction);
     reaction[0]
 }
 
-/// A step without time tells what is felt and leaves everything as it is.
+/// A step without time extrapolates the reaction and changes nothing.
 #[test]
-fn a_step_without_time_goes_on_from_the_last_one_and_changes_nothing() {
+fn a_step_without_time_extrapolates_and_changes_nothing() {
     for mut subject in subjects() {
         let name = subject.name;
         let last = subject.press(0..150).pop().expect("steps");
         let at = subject.pressing(150 - subject.stride);
         let before = Snapshot::of(subject.tissue.as_ref());
-        let ledger = subject.tissue.view().ledger;
+        let ledger = subject.tissue.view().energy;
         let pushed_n = last.force_n.dot(&last.normal);
         assert!(pushed_n > 0.01, "{name}: {last:?}");
-        let same_n = ask(subject.tissue.as_mut(), &at).force_n;
+        let same_n = extrapolate(subject.tissue.as_mut(), &at).force_n;
         assert!((same_n - last.force_n).amax() < 1e-12 * pushed_n, "{name}");
         let moved = |way_m: f64| Tool {
             position_m: at.position_m + last.normal * way_m,
             ..at
         };
         let along = |tissue: &mut dyn Tissue, way_m: f64| {
-            let reaction = ask(tissue, &moved(way_m));
+            let reaction = extrapolate(tissue, &moved(way_m));
             assert!(is_finite(&reaction), "{name}: {way_m}");
             reaction.force_n.dot(&last.normal)
         };
@@ -502,7 +495,7 @@ fn a_step_without_time_goes_on_from_the_last_one_and_changes_nothing() {
                 let mut tool = at;
                 change(&mut tool, bad);
                 assert_eq!(
-                    ask(tissue, &tool).force_n,
+                    extrapolate(tissue, &tool).force_n,
                     Vec3::zeros(),
                     "{name}: {tool:?}"
                 );
@@ -514,26 +507,34 @@ fn a_step_without_time_goes_on_from_the_last_one_and_changes_nothing() {
         tissue.step(&[at; 7], 0.0, &mut many);
         assert_eq!(many[6], Reaction::default(), "{name}");
         assert_eq!(Snapshot::of(tissue), before, "{name}: nothing has changed");
-        assert_eq!(tissue.view().ledger, ledger, "{name}: nothing is booked");
-        // what was kept is thawed too
-        let told = ask(tissue, &moved(-1e-4));
+        assert_eq!(
+            tissue.view().energy,
+            ledger,
+            "{name}: the energy balance is unchanged"
+        );
+        // the memory of the extrapolation is restored too
+        let expected_reaction = extrapolate(tissue, &moved(-1e-4));
         subject.press(150..250);
-        subject.tissue.thaw(&before).expect("its own");
-        assert_eq!(ask(subject.tissue.as_mut(), &moved(-1e-4)), told, "{name}");
+        subject.tissue.restore(&before).expect("its own");
+        assert_eq!(
+            extrapolate(subject.tissue.as_mut(), &moved(-1e-4)),
+            expected_reaction,
+            "{name}"
+        );
     }
 }
 
 #[test]
-fn asking_between_steps_changes_no_step() {
+fn steps_without_time_between_steps_change_no_step() {
     for mut subject in subjects() {
         let start = Snapshot::of(subject.tissue.as_ref());
         let plain = subject.press(0..200);
-        subject.tissue.thaw(&start).expect("its own");
+        subject.tissue.restore(&start).expect("its own");
         for (k, expected) in subject.steps(0..200).zip(plain) {
             let next = subject.pressing(k + subject.stride);
-            ask(subject.tissue.as_mut(), &next);
-            let felt = subject.press(k..k + 1)[0];
-            assert_eq!(felt, expected, "{} {k}", subject.name);
+            extrapolate(subject.tissue.as_mut(), &next);
+            let reaction = subject.press(k..k + 1)[0];
+            assert_eq!(reaction, expected, "{} {k}", subject.name);
         }
     }
 }

@@ -1,32 +1,34 @@
-//! What the options of the coupling are for, in whole sessions on RP-1 (teleop sections 6 and 8): changes of
-//! the wave impedance and of the method, one impedance an axis, impedance matching, the filter behind the
-//! passivity controller. In each of them the judge finds no energy made.
+//! Tests of the options of the coupling in whole sessions on RP-1 (teleop sections 6 and 8): changes of the
+//! wave impedance and of the method, one impedance per axis, impedance matching, the filter behind the
+//! passivity controller. The auditor finds no generated energy in any of them.
 
 use palpate_calib::fit;
 use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_session::audit::{Auditor, TOLERANCE_J};
 use palpate_session::config::Config;
-use palpate_session::lab::Session;
-use palpate_study::atlas::session;
-use palpate_transport::coupling::{Matching, Mode, Relayed};
+use palpate_session::lab::VirtualSession;
+use palpate_study::atlas::plant_session;
+use palpate_tests::least_energy_j;
+use palpate_transport::coupling::{ImpedanceMatching, Mode, RelayedForce};
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::trace::{Events, Side, TickRecord};
+use palpate_transport::trace::{EventFlags, Side, TickRecord};
 use palpate_transport::{HapticFrame, Span};
 
-/// RP-1 with a wall at 10 mm, pressed by a sine of 25 mm.
+/// Returns RP-1 with a wall at 10 mm, pressed by a sine of 25 mm.
 fn rp1(mode: Mode, wall_npm: f64, oneway_ms: f64, (hz, duration_s): (f64, f64)) -> Config {
-    let mut config = session::plant(mode, format!("wall:{wall_npm}"), oneway_ms).expect("valid");
+    let mut config =
+        plant_session::plant(mode, format!("wall:{wall_npm}"), oneway_ms).expect("valid");
     config.duration_s = duration_s;
     let amplitude_m = 0.025;
     config.operator.script = ScriptParams::Sine(SineParams { amplitude_m, hz });
     config
 }
 
-/// Both sides' records of a session in which the judge finds no energy made.
+/// Returns the records of both sides of a session; fails if the auditor finds generated energy.
 fn run(config: &Config, fault: Option<fn(&mut HapticFrame)>) -> [Vec<TickRecord>; 2] {
-    let mut session = Session::new(config).expect("valid");
+    let mut session = VirtualSession::new(config).expect("valid");
     if let Some(fault) = fault {
-        session.plant(fault);
+        session.inject_fault(fault);
     }
     let mut judge = Auditor::new(Span(i64::MAX), Span(0));
     let mut sides = [Vec::new(), Vec::new()];
@@ -39,14 +41,13 @@ fn run(config: &Config, fault: Option<fn(&mut HapticFrame)>) -> [Vec<TickRecord>
         sides[1].push(step.slave);
     }
     let verdict = judge.finish();
-    let axes = verdict.min_channel_energy_per_axis_j.iter().copied();
-    let least_j = axes.fold(verdict.min_channel_energy_j, f64::min);
+    let least_j = least_energy_j(&verdict);
     let name = config.coupling.mode.name();
     assert!(least_j >= -TOLERANCE_J, "{name}: {least_j} J");
     sides
 }
 
-/// Displayed stiffness in the second half \[N/m\].
+/// Returns the displayed stiffness in the second half \[N/m\].
 fn displayed_npm([master, slave]: &[Vec<TickRecord>; 2]) -> f64 {
     let (mut depth, mut rate, mut force) = (Vec::new(), Vec::new(), Vec::new());
     for (master, slave) in master.iter().zip(slave).skip(master.len() / 2) {
@@ -61,14 +62,15 @@ fn displayed_npm([master, slave]: &[Vec<TickRecord>; 2]) -> f64 {
     fit.coefficients[1]
 }
 
-/// E3: the line as a spring in series with wall and slave controller \[N/m\].
+/// Returns E3: the line as a spring in series with wall and slave controller \[N/m\].
 fn e3_npm(wall_npm: f64, b: f64, rtt_s: f64) -> f64 {
     let series = wall_npm * 2000.0 / (wall_npm + 2000.0);
     let line = 2.0 * b / rtt_s;
     series * line / (series + line)
 }
 
-/// Root mean square of a force above a frequency in the second half, by two first-order high-passes \[N\].
+/// Returns the root mean square of a force above a frequency in the second half, by two first-order
+/// high-passes \[N\].
 fn above_n(records: &[TickRecord], hz: f64) -> f64 {
     let share = 1.0 / (1.0 + 2.0 * std::f64::consts::PI * hz * 1e-3);
     let (mut last, mut once, mut twice, mut sum) = (0.0, 0.0, 0.0, 0.0);
@@ -85,11 +87,12 @@ fn above_n(records: &[TickRecord], hz: f64) -> f64 {
     (2.0 * sum / records.len() as f64).sqrt()
 }
 
-/// When b changes \[s\], at the bottom of a press, and to what \[N s/m\].
+/// Time of the change of b \[s\], at the bottom of a press, and its new value \[N s/m\].
 const RETUNED_S: f64 = 2.0;
 const RETUNED_NSPM: f64 = 40.0;
 
-/// A press at whose bottom b changes at once, over 100 ms with jitter and loss; `to` is none for no change.
+/// Returns a press with a step of b at its bottom, over 100 ms with jitter and loss; `to` is `None` for no
+/// change.
 fn retuned(from: f64, to: Option<f64>) -> Config {
     let mut config = rp1(Mode::Wave, 300.0, 50.0, (0.25, 2.5));
     config.coupling.impedance_nspm = from;
@@ -104,29 +107,29 @@ fn retuned(from: f64, to: Option<f64>) -> Config {
     config
 }
 
-/// Waves of the slave that claim the new impedance before they are made with it: so they are decoded as if no
-/// frame said which one it has.
+/// Fault: waves of the slave carry the new impedance before they are computed with it, so they are decoded
+/// with the wrong one.
 fn claims_the_new_impedance(frame: &mut HapticFrame) {
     let of_the_slave = frame.flags & FrameFlags::FORCE_VALID != 0;
     if of_the_slave && frame.sent_ns as f64 * 1e-9 > RETUNED_S - 0.05 {
-        // its sum as well, or a backlog that never was would be played out
-        let retold = (RETUNED_NSPM / frame.impedance_nspm).sqrt();
-        frame.wave_integral = frame.wave_integral.map(|sum| sum * retold);
+        // the integral too, otherwise a false backlog would be played out
+        let ratio = (RETUNED_NSPM / frame.impedance_nspm).sqrt();
+        frame.wave_integral = frame.wave_integral.map(|sum| sum * ratio);
         frame.impedance_nspm = RETUNED_NSPM;
     }
 }
 
-/// Largest difference of what is felt, the hand's force or the tissue's, from the same session without a
-/// retune, in the round trip after it, of its mean in the fifth of a second before.
+/// Returns the largest difference to the session without a change in the round trip after it, over the mean
+/// force in the 0.2 s before. The force is the operator's at the master and the tissue's at the slave.
 fn leap(records: &[TickRecord], plain: &[TickRecord]) -> f64 {
-    let felt_n = |record: &TickRecord| match record.side {
+    let force_n = |record: &TickRecord| match record.side {
         Side::Master => record.port_force_n[2],
         Side::Slave => record.tissue_force_n[2],
     };
     let first = (RETUNED_S * 1e3) as usize;
-    let before = plain[first - 200..first].iter().map(felt_n);
+    let before = plain[first - 200..first].iter().map(force_n);
     let mean_n = before.sum::<f64>() / 200.0;
-    let leaps = (first..first + 90).map(|tick| felt_n(&records[tick]) - felt_n(&plain[tick]));
+    let leaps = (first..first + 90).map(|tick| force_n(&records[tick]) - force_n(&plain[tick]));
     leaps.fold(0.0, |most: f64, leap| most.max(leap.abs())) / mean_n.abs()
 }
 
@@ -134,15 +137,15 @@ fn leap(records: &[TickRecord], plain: &[TickRecord]) -> f64 {
 fn waves_of_the_old_epoch_are_decoded_with_the_old_impedance() {
     let plain = run(&retuned(10.0, None), None);
     let raised = retuned(10.0, Some(RETUNED_NSPM));
-    let told = run(&raised, None);
-    let untold = run(&raised, Some(claims_the_new_impedance));
-    let told_leap = leap(&told[0], &plain[0]);
-    let untold_leap = leap(&untold[0], &plain[0]);
+    let tagged = run(&raised, None);
+    let untagged = run(&raised, Some(claims_the_new_impedance));
+    let tagged_leap = leap(&tagged[0], &plain[0]);
+    let untagged_leap = leap(&untagged[0], &plain[0]);
     println!(
         "b raised: force in the hand leaps by {:.2} %, and by {:.0} % without the epoch; the tissue's by {:.0} %",
-        100.0 * told_leap,
-        100.0 * untold_leap,
-        100.0 * leap(&told[1], &plain[1]),
+        100.0 * tagged_leap,
+        100.0 * untagged_leap,
+        100.0 * leap(&tagged[1], &plain[1]),
     );
     let plain = run(&retuned(RETUNED_NSPM, None), None);
     let lowered = run(&retuned(RETUNED_NSPM, Some(10.0)), None);
@@ -153,11 +156,11 @@ fn waves_of_the_old_epoch_are_decoded_with_the_old_impedance() {
         100.0 * leap(&lowered[1], &plain[1])
     );
     assert!(lowered_leap < 0.05, "{lowered_leap}");
-    assert!(told_leap < 0.05, "{told_leap}");
-    assert!(untold_leap > 0.5, "{untold_leap}: the test sees nothing");
-    // the master knows for how long waves of the old epoch came: a round trip
-    let retuning: Vec<usize> = (0..told[0].len())
-        .filter(|&tick| told[0][tick].events & Events::RETUNING != 0)
+    assert!(tagged_leap < 0.05, "{tagged_leap}");
+    assert!(untagged_leap > 0.5, "{untagged_leap}: positive control");
+    // the master flags waves of the old epoch for a round trip
+    let retuning: Vec<usize> = (0..tagged[0].len())
+        .filter(|&tick| tagged[0][tick].events & EventFlags::RETUNING != 0)
         .collect();
     println!("retuning for {} ticks", retuning.len());
     assert_eq!(retuning.first(), Some(&((RETUNED_S * 1e3) as usize)));
@@ -173,14 +176,15 @@ fn each_axis_has_the_impedance_of_its_ratio() {
     let (displayed, expected) = (displayed_npm(&run(&config, None)), e3_npm(300.0, 30.0, 0.1));
     println!("b 10, z three times as much: {displayed:.1} of {expected:.1} N/m");
     assert!((displayed / expected - 1.0).abs() < 0.05, "{displayed}");
-    // a matrix is refused where it is read, by the name of the field
+    // a matrix is refused on parsing, with the name of the field
     let matrix = config.set("coupling.impedance_ratio=[[10,2,0,0],[2,10,0,0],[0,0,9,0],[0,0,0,9]]");
     let text = matrix.expect_err("couples axes").to_string();
     println!("{text}");
     assert!(text.contains("impedance_ratio"), "{text}");
 }
 
-/// A pulse of 5 ms in the waves that reach the master at 1 s, and energy to pay it and its echoes.
+/// Fault: adds a pulse of 5 ms to the waves that arrive at the master at 1 s, and energy for it and its
+/// echoes.
 fn pulse(frame: &mut HapticFrame) {
     let since_s = frame.sent_ns as f64 * 1e-9 - 1.0;
     if frame.flags & FrameFlags::FORCE_VALID != 0 && since_s >= 0.0 {
@@ -191,16 +195,20 @@ fn pulse(frame: &mut HapticFrame) {
     }
 }
 
-/// E4: what an unmatched end sends back comes round again; matched at both ends, a wave dies on its first way.
+/// E4: an unmatched end reflects the wave; with both ends matched it is absorbed at the first.
 #[test]
 fn matching_both_ends_stops_the_echoes_of_a_pulse() {
     let mut echoes = Vec::new();
-    for matching in [Matching::None, Matching::Slave, Matching::Both] {
+    for matching in [
+        ImpedanceMatching::None,
+        ImpedanceMatching::Slave,
+        ImpedanceMatching::Both,
+    ] {
         let mut config = rp1(Mode::Wave, 300.0, 50.0, (0.0, 3.0));
         config.tissue = "free".into();
         config.coupling.matching = matching;
-        let mut session = Session::new(&config).expect("valid");
-        session.plant(pulse);
+        let mut session = VirtualSession::new(&config).expect("valid");
+        session.inject_fault(pulse);
         let records: Vec<TickRecord> = (0..session.ticks())
             .map(|_| session.step().master)
             .collect();
@@ -219,9 +227,9 @@ fn matching_both_ends_stops_the_echoes_of_a_pulse() {
     assert!(echoes[2] < 0.2 * echoes[0].min(echoes[1]), "{echoes:?}");
 }
 
-/// A whole session of it makes no energy, and shows what it costs: a press that stands still relaxes.
+/// A whole session generates no energy; the cost is that a static press relaxes.
 #[test]
-fn matching_both_ends_is_passive_and_holds_no_force() {
+fn matching_both_ends_is_passive_and_a_static_force_relaxes() {
     let held = |matching| {
         let mut config = rp1(Mode::Wave, 300.0, 50.0, (0.7, 6.0));
         config.coupling.matching = matching;
@@ -231,15 +239,24 @@ fn matching_both_ends_is_passive_and_holds_no_force() {
             .map(|record| record.port_force_n[2].abs());
         forces.fold(0.0, f64::max)
     };
-    let (slave_n, both_n) = (held(Matching::Slave), held(Matching::Both));
+    let (slave_n, both_n) = (
+        held(ImpedanceMatching::Slave),
+        held(ImpedanceMatching::Both),
+    );
     println!(
         "largest force of a palpation: {slave_n:.2} N matched at the slave, {both_n:.2} N at both"
     );
     assert!(both_n > 0.0 && both_n < slave_n, "{both_n} {slave_n}");
 }
 
-/// Chatter of the hand's force above 20 Hz \[N\], stiffness shown \[N/m\] and ticks in which a controller acted.
-fn controlled(mode: Mode, relayed: Relayed, filter_hz: f64, oneway_ms: f64) -> (f64, f64, usize) {
+/// Returns the force of the operator above 20 Hz \[N\], the displayed stiffness \[N/m\] and the number of
+/// ticks with interventions of a controller.
+fn controlled(
+    mode: Mode,
+    relayed: RelayedForce,
+    filter_hz: f64,
+    oneway_ms: f64,
+) -> (f64, f64, usize) {
     let mut config = rp1(mode, 300.0, oneway_ms, (0.7, 8.0));
     config.coupling.relayed = relayed;
     config.coupling.control_filter_hz = filter_hz;
@@ -247,16 +264,16 @@ fn controlled(mode: Mode, relayed: Relayed, filter_hz: f64, oneway_ms: f64) -> (
         (link.jitter_ms, link.loss) = (0.2 * oneway_ms, 0.02);
     }
     let sides = run(&config, None);
-    let acted = |record: &&TickRecord| record.events & Events::CONTROLLED != 0;
+    let acted = |record: &&TickRecord| record.events & EventFlags::PASSIVITY_CONTROL != 0;
     let acted = sides[0].iter().filter(acted).count();
     (above_n(&sides[0], 20.0), displayed_npm(&sides), acted)
 }
 
 #[test]
-#[ignore = "a table: add `-- --ignored --nocapture what_the_filter`"]
-fn what_the_filter_behind_the_controller_is_worth() {
+#[ignore = "a table: add `-- --ignored --nocapture filter_behind`"]
+fn filter_behind_the_passivity_controller_is_measured() {
     for mode in [Mode::Tdpa, Mode::WaveTdpa] {
-        for relayed in [Relayed::Contact, Relayed::Port] {
+        for relayed in [RelayedForce::Contact, RelayedForce::Port] {
             for oneway_ms in [10.0, 50.0, 200.0] {
                 for filter_hz in [0.0, 5.0, 15.0, 50.0, 150.0] {
                     let (rough_n, npm, acted) = controlled(mode, relayed, filter_hz, oneway_ms);
@@ -271,10 +288,10 @@ fn what_the_filter_behind_the_controller_is_worth() {
     }
 }
 
-/// A session that came to a method shows what a session of that method shows, and the force steps by little
-/// more than the methods make it step by themselves.
+/// A session after a switch displays the stiffness of a session of that method, and the force steps by little
+/// more than without a switch.
 #[test]
-fn a_switch_ends_in_what_the_other_method_shows() {
+fn a_switch_ends_with_the_stiffness_of_the_other_method() {
     for (first, then) in [
         (Mode::Wave, Mode::Tank),
         (Mode::Tank, Mode::Tdpa),
@@ -287,7 +304,7 @@ fn a_switch_ends_in_what_the_other_method_shows() {
         }
         let mut pure = switched.clone();
         pure.coupling.mode = then;
-        // the deepest of the third press
+        // the deepest point of the third press
         let plan = format!("coupling.switch=[{{at_s=5.0,mode=\"{}\"}}]", then.name());
         switched.set(&plan).expect("a switch");
         let (switched, pure) = (run(&switched, None), run(&pure, None));
@@ -297,13 +314,13 @@ fn a_switch_ends_in_what_the_other_method_shows() {
             let steps = steps.map(|two| (two[1].port_force_n[2] - two[0].port_force_n[2]).abs());
             steps.fold(0.0, f64::max)
         };
-        // what both methods do by themselves
+        // largest steps of both methods without a switch
         let own_n = f64::max(step_n(&switched[0][3000..4990]), step_n(&pure[0][3000..]));
         let (eased_n, step_n) = (
             step_n(&switched[0][4990..5100]),
             step_n(&switched[0][4990..5400]),
         );
-        // the tissue's, in 10 ms
+        // force of the tissue, in 10 ms
         let steps = switched[1][4990..5400].windows(11);
         let steps = steps.map(|few| (few[10].tissue_force_n[2] - few[0].tissue_force_n[2]).abs());
         let tissue_n = steps.fold(0.0, f64::max);
@@ -320,7 +337,7 @@ fn a_switch_ends_in_what_the_other_method_shows() {
 }
 
 #[test]
-fn a_session_goes_through_every_passive_mode() {
+fn a_session_switches_through_every_passive_mode() {
     let mut config = rp1(Mode::Wave, 300.0, 50.0, (0.7, 14.0));
     config.twin = "sheet".into();
     for link in [&mut config.link.forward, &mut config.link.back] {
@@ -338,7 +355,7 @@ fn a_session_goes_through_every_passive_mode() {
         .set(&format!("coupling.switch=[{}]", plan.join(",")))
         .expect("switches");
     let [master, slave] = run(&config, None);
-    // whatever came before, the last of them works: the robot is where the hand leads it
+    // the last mode works after all others: the robot follows the operator
     let last = master.len() - 2000;
     let apart = (last..master.len())
         .map(|tick| (slave[tick].port_position_m[2] - master[tick - 60].position_m[2]).abs());

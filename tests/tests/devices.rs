@@ -1,25 +1,25 @@
-//! Devices that lie: a reading that is not a number must not reach the hand, the tissue or the bus.
+//! Tests of faulty devices: NaN in a reading must not reach the operator, the tissue or the bus.
 
 use palpate_master::device::{self, Handle, HandleCaps};
-use palpate_session::audit::{Ports, audit};
+use palpate_session::audit::{PortTraces, audit};
 use palpate_session::config::Config;
-use palpate_session::lab::{Session, build_robot};
-use palpate_slave::robot::{self, Robot, RobotCaps};
+use palpate_session::lab::{VirtualSession, build_robot};
+use palpate_slave::robot::{self, Robot};
 use palpate_transport::coupling::Mode;
-use palpate_transport::trace::{Events, TickRecord};
+use palpate_transport::trace::{EventFlags, TickRecord};
 use palpate_transport::{Axes, Span, Time};
 
-/// Since when a device lies, in the middle of a press.
+/// Time from which a device is faulty, in the middle of a press.
 const FROM: Time = Time(3_500_000_000);
 
-struct LyingHandle(Box<dyn Handle>);
+struct FaultyHandle(Box<dyn Handle>);
 
-impl Handle for LyingHandle {
+impl Handle for FaultyHandle {
     fn caps(&self) -> HandleCaps {
         self.0.caps()
     }
 
-    fn read(&mut self, now: Time) -> device::Reading {
+    fn read(&mut self, now: Time) -> device::HandleReading {
         let mut reading = self.0.read(now);
         if now >= FROM {
             reading.position_m[2] = f64::NAN;
@@ -32,14 +32,10 @@ impl Handle for LyingHandle {
     }
 }
 
-struct LyingRobot(Box<dyn Robot>);
+struct FaultyRobot(Box<dyn Robot>);
 
-impl Robot for LyingRobot {
-    fn caps(&self) -> RobotCaps {
-        self.0.caps()
-    }
-
-    fn read(&mut self, now: Time) -> robot::Reading {
+impl Robot for FaultyRobot {
+    fn read(&mut self, now: Time) -> robot::RobotReading {
         let mut reading = self.0.read(now);
         if now >= FROM {
             reading.velocity_mps[0] = f64::NAN;
@@ -53,7 +49,7 @@ impl Robot for LyingRobot {
     }
 }
 
-/// Coupling, twin and tissue: springs by both, and what a session has by default.
+/// Coupling, twin and tissue: springs with each coupling, and the default of a session.
 const SESSIONS: [(Mode, &str, &str); 7] = [
     (Mode::Wave, "sheet", "sheet-lump"),
     (Mode::Tdpa, "sheet", "sheet-lump"),
@@ -64,10 +60,10 @@ const SESSIONS: [(Mode, &str, &str); 7] = [
     (Mode::Mmt, "layered", "layered-lump"),
 ];
 
-/// Both traces of a session in which a device lies from [`FROM`] on.
+/// Returns both traces of a session with a faulty device from [`FROM`] on.
 fn session(
     (mode, twin, tissue): (Mode, &str, &str),
-    handle_lies: bool,
+    handle_is_faulty: bool,
 ) -> (Vec<TickRecord>, Vec<TickRecord>) {
     let mut config = Config {
         duration_s: 5.0,
@@ -78,25 +74,25 @@ fn session(
     config.coupling.mode = mode;
     let handle = device::build(&config.operator, config.duration_s, config.seed);
     let robot = build_robot(&config).expect("built in");
-    let mut session = if handle_lies {
-        Session::with_devices(&config, Box::new(LyingHandle(handle)), robot)
+    let mut session = if handle_is_faulty {
+        VirtualSession::with_devices(&config, Box::new(FaultyHandle(handle)), robot)
     } else {
-        Session::with_devices(&config, handle, Box::new(LyingRobot(robot)))
+        VirtualSession::with_devices(&config, handle, Box::new(FaultyRobot(robot)))
     }
     .expect("valid");
     let steps = (0..session.ticks()).map(|_| session.step());
     steps.map(|step| (step.master, step.slave)).unzip()
 }
 
-fn passive(master: &[TickRecord], slave: &[TickRecord]) {
+fn check_passive(master: &[TickRecord], slave: &[TickRecord]) {
     let slave_clock_ahead = Span(0);
-    let ports = Ports {
+    let ports = PortTraces {
         master,
         slave,
         slave_clock_ahead,
     };
     let verdict = audit(&ports, 1);
-    assert_eq!((verdict.violations, verdict.left_out), (0, 0));
+    assert_eq!((verdict.violations, verdict.unpaired_records), (0, 0));
     for record in master.iter().chain(slave) {
         let numbers = record.port_force_n.iter().chain(&record.port_position_m);
         assert!(numbers.copied().all(f64::is_finite), "tick {}", record.tick);
@@ -104,29 +100,29 @@ fn passive(master: &[TickRecord], slave: &[TickRecord]) {
 }
 
 fn faulty(record: &TickRecord) -> bool {
-    record.events & Events::INVALID != 0
+    record.events & EventFlags::INVALID_READING != 0
 }
 
 #[test]
-fn a_handle_that_is_not_a_number_latches_a_fading_force() {
+fn a_handle_with_nan_latches_a_fading_force() {
     for kind in SESSIONS {
         let (master, slave) = session(kind, true);
-        passive(&master, &slave);
+        check_passive(&master, &slave);
         let (before, after): (Vec<_>, Vec<_>) =
             master.iter().partition(|record| record.now_ns < FROM.0);
         assert!(!before.into_iter().any(faulty) && after.iter().all(|record| faulty(record)));
         let last_n = after.last().expect("records").port_force_n;
         assert!(last_n.iter().all(|n| n.abs() < 1e-3), "{last_n:?}");
-        // the fault travels: the robot is let go
+        // the fault is transmitted: the robot is released
         assert_ne!(slave.last().expect("records").state, 1, "not enabled");
     }
 }
 
 #[test]
-fn a_robot_that_is_not_a_number_stands_in_fault() {
+fn a_robot_with_nan_stops_in_fault() {
     for kind in SESSIONS {
         let (master, slave) = session(kind, false);
-        passive(&master, &slave);
+        check_passive(&master, &slave);
         let after = slave.iter().filter(|record| record.now_ns >= FROM.0);
         let mut after = after.peekable();
         assert!(after.peek().is_some());

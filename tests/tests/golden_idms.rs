@@ -8,15 +8,17 @@
     reason = "helpers of tests, outside their functions"
 )]
 
-use palpate_springs::idms::{Contact, GraspLaw, Idms, IdmsParams, Pinch, Scheme, Window};
+use palpate_springs::idms::{
+    GraspLaw, HapticWindow, Idms, IdmsParams, LatticeContact, PinchLaw, TimeIntegration,
+};
 use palpate_twin::lattice::{Lattice, fixture};
-use palpate_twin::{Instrument, Jaws, Ledger, Reaction, Snapshot, Tissue, Tool, Vec3};
+use palpate_twin::{Instrument, Jaws, Reaction, Snapshot, Tissue, TissueEnergy, Tool, Vec3};
 
 const RADIUS: f64 = 1.5;
 const STIFFNESS: f64 = 400.0;
 const T: f64 = 1e-3;
-/// Integers of a snapshot after whether every node is awake: five of each of two tools, and three.
-const BESIDE: usize = 2 * 5 + 3;
+/// Integers of a snapshot after the flag that all nodes are awake: five of each of two tools, and two.
+const BESIDE: usize = 2 * 5 + 2;
 
 fn mio(position_m: Vec3) -> Tool {
     Tool {
@@ -35,14 +37,14 @@ fn mio(position_m: Vec3) -> Tool {
 /// printed grasp, no sleeping, T = 1 ms, gate off.
 fn conditions() -> IdmsParams {
     IdmsParams {
-        contact: Contact::Node,
+        contact: LatticeContact::Node,
         tool_stiffness_npm: 400.0,
         grasp: GraspLaw::Shell,
-        pinch: Pinch {
+        pinch: PinchLaw {
             stiffness_npm: 15.0,
             width_m: 0.5,
         },
-        rest: None,
+        sleeps: false,
         displacement_max_m: 100.0,
         unchecked: true,
         ..IdmsParams::default()
@@ -59,7 +61,7 @@ fn touch(tissue: &mut Idms, tool: Tool, dt_s: f64) -> Reaction {
     reactions[0]
 }
 
-/// Lower the sphere at (x, y) to each height in turn, wait until all is still, and read.
+/// Lowers the sphere at (x, y) to each height in turn, waits for rest, and reads the force.
 fn quasi_static(tissue: &mut Idms, at: (f64, f64), heights: &[f64]) -> Vec<(Vec3, u32)> {
     let mut z: f64 = 1.6;
     let mut read = Vec::new();
@@ -139,7 +141,7 @@ fn v_palp_slopes_and_the_series_of_tool_and_node() {
 }
 
 #[test]
-fn s4_22_palpation_stiffens_while_contacts_are_found_and_is_straight_then() {
+fn s4_22_palpation_stiffens_with_new_contacts_and_is_linear_without() {
     let heights: Vec<f64> = (0..=32).map(|n| 1.42 - 0.025 * f64::from(n)).collect();
     let read = quasi_static(&mut seed(&fixture::regular()), (2.0, 1.732), &heights);
     let counts: Vec<u32> = read.iter().map(|(_, contacts)| *contacts).collect();
@@ -147,7 +149,7 @@ fn s4_22_palpation_stiffens_while_contacts_are_found_and_is_straight_then() {
         counts.is_sorted() && counts.first() < counts.last(),
         "{counts:?}"
     );
-    // with as many contacts, force against depth is a line; with more, a steeper one
+    // with a constant number of contacts, force against depth is a line; with more, a steeper one
     let mut slopes: Vec<f64> = Vec::new();
     for count in [2, 4] {
         let on: Vec<(f64, f64)> = heights
@@ -168,7 +170,7 @@ fn s4_22_palpation_stiffens_while_contacts_are_found_and_is_straight_then() {
     }
 }
 
-/// Slope of the line through points, by least squares, and how much of their variance is on it.
+/// Returns the slope of the least-squares line through points, and the explained fraction of their variance.
 fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
@@ -179,7 +181,7 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
     (xy / xx, xy * xy / (xx * yy))
 }
 
-/// Height of a press: 1 s hold, half-cosine down, 1 s hold, half-cosine up, 1 s hold.
+/// Returns the height of a press: 1 s hold, half-cosine down, 1 s hold, half-cosine up, 1 s hold.
 fn press_height(t: f64) -> f64 {
     let (top, low) = (2.0, 1.3);
     let blend = |s: f64| 0.5 - 0.5 * (std::f64::consts::PI * s.clamp(0.0, 1.0)).cos();
@@ -193,7 +195,7 @@ struct Press {
     variation: f64,
     peak: f64,
     residue: f64,
-    books: Ledger,
+    balance: TissueEnergy,
 }
 
 fn press(lattice: &Lattice, params: &IdmsParams, dt_s: f64) -> Press {
@@ -212,20 +214,20 @@ fn press(lattice: &Lattice, params: &IdmsParams, dt_s: f64) -> Press {
         peak = peak.max(now);
         force = now;
     }
-    let books = tissue.view().ledger;
+    let balance = tissue.view().energy;
     Press {
         energy,
         variation,
         peak,
-        residue: books.stored_j(),
-        books,
+        residue: balance.stored_j(),
+        balance,
     }
 }
 
 #[test]
 fn v_energy_clean_runs() {
     let printed_scheme = IdmsParams {
-        scheme: Scheme::Printed {
+        scheme: TimeIntegration::FilteredEuler {
             lambda: 1.0,
             radial_homes: true,
         },
@@ -268,7 +270,7 @@ fn v_energy_clean_runs() {
 #[test]
 fn v_energy_printed_scheme_at_700_hz_manufactures_energy() {
     let params = IdmsParams {
-        scheme: Scheme::Printed {
+        scheme: TimeIntegration::FilteredEuler {
             lambda: 1.0,
             radial_homes: true,
         },
@@ -284,21 +286,21 @@ fn v_energy_printed_scheme_at_700_hz_manufactures_energy() {
 }
 
 #[test]
-fn s4_20_the_books_explain_a_press_and_user_work_is_positive() {
+fn s4_20_the_energy_balance_explains_a_press_and_user_work_is_positive() {
     for dt_s in [1e-3, 1e-4] {
         let run = press(&fixture::regular(), &conditions(), dt_s);
-        let books = run.books;
-        assert!((books.tool_work_j - run.energy).abs() < 1e-12);
-        let bound = 0.4 * dt_s / 1e-3 * books.tool_work_j;
-        assert!(books.residual_j.abs() < bound, "{dt_s}: {books:?}");
-        let balance = books.stored_j() - books.tool_work_j + books.dissipated_j;
-        assert!((balance - books.residual_j).abs() < 1e-12);
+        let balance = run.balance;
+        assert!((balance.tool_work_j - run.energy).abs() < 1e-12);
+        let bound = 0.4 * dt_s / 1e-3 * balance.tool_work_j;
+        assert!(balance.residual_j.abs() < bound, "{dt_s}: {balance:?}");
+        let expected_residual = balance.stored_j() - balance.tool_work_j + balance.dissipated_j;
+        assert!((expected_residual - balance.residual_j).abs() < 1e-12);
     }
 }
 
-/// Stroke along x at constant height: mean f_z and peak |f_x| while over the middle of the path.
-fn stroke(params: &IdmsParams, z: f64, speed: f64) -> (f64, f64) {
-    let forces = stroked(params, z, speed);
+/// Slides along x at constant height; returns mean f_z and peak |f_x| over the middle of the path.
+fn slide(params: &IdmsParams, z: f64, speed: f64) -> (f64, f64) {
+    let forces = slide_forces(params, z, speed);
     let mean = forces.iter().map(|force| force.z).sum::<f64>() / forces.len() as f64;
     (
         mean,
@@ -306,8 +308,8 @@ fn stroke(params: &IdmsParams, z: f64, speed: f64) -> (f64, f64) {
     )
 }
 
-/// The forces of that stroke, tick by tick.
-fn stroked(params: &IdmsParams, z: f64, speed: f64) -> Vec<Vec3> {
+/// Returns the forces of that slide, tick by tick.
+fn slide_forces(params: &IdmsParams, z: f64, speed: f64) -> Vec<Vec3> {
     let mut tissue = Idms::new(&fixture::regular(), params).unwrap();
     let (from, span, y) = (0.75, 2.5, 1.5);
     let mut height = 1.6;
@@ -331,8 +333,8 @@ fn stroked(params: &IdmsParams, z: f64, speed: f64) -> Vec<Vec3> {
 
 #[test]
 fn v_stroke_mean_and_peak() {
-    // The source of the anchors does not print its speed profile; ours is a half-cosine, and the
-    // inertial peaks of the fast rows depend on it.
+    // the source of the anchors does not print its speed profile; ours is a half-cosine, and the inertial
+    // peaks of the fast rows depend on it
     let rows = [
         (1.36, 0.02, 2.15, 0.52, 0.02),
         (1.36, 0.7, 2.15, 0.54, 0.02),
@@ -347,7 +349,7 @@ fn v_stroke_mean_and_peak() {
         (1.20, 6.0, 9.82, 2.29, 0.06),
     ];
     for (z, speed, mean, peak, within) in rows {
-        let (found_mean, found_peak) = stroke(&conditions(), z, speed);
+        let (found_mean, found_peak) = slide(&conditions(), z, speed);
         assert!(
             (found_mean - mean).abs() < 0.01 * mean,
             "{z} {speed}: mean {found_mean}"
@@ -359,17 +361,17 @@ fn v_stroke_mean_and_peak() {
     }
 }
 
-/// Row S4-23, the force over the speed.
+/// Row S4-23: force as a function of the speed.
 #[test]
-fn s4_23_a_faster_stroke_meets_more_force() {
+fn s4_23_a_faster_slide_has_more_force() {
     let params = conditions();
-    let (_, slow) = stroke(&params, 1.40, 0.7);
-    let (_, fast) = stroke(&params, 1.40, 10.0);
+    let (_, slow) = slide(&params, 1.40, 0.7);
+    let (_, fast) = slide(&params, 1.40, 10.0);
     assert!(fast > 4.0 * slow, "{fast} {slow}");
 }
 
-/// A stroke at a speed that is stopped within so many ticks: mean force along the way in the last 40 before, the largest
-/// one while it slows and in the 300 after, and that at rest there.
+/// Slides at a speed and stops within `ticks`. Returns the mean force along the path in the last 40 ticks
+/// before, the largest one during deceleration and in the 300 ticks after, and that at rest there.
 fn stopped(speed: f64, ticks: u32) -> [f64; 3] {
     let mut tissue = Idms::new(&fixture::regular(), &conditions()).unwrap();
     let (from, span, y, z) = (0.75, 1.75, 1.5, 1.40);
@@ -402,10 +404,11 @@ fn stopped(speed: f64, ticks: u32) -> [f64; 3] {
     [cruise, most, along(x, z)]
 }
 
-/// Row S4-23, its other half: where a fast tool slows the force turns, and is pushed on by what it has dragged along by
-/// more than it is at rest there, which the lattice's ripple alone would be. A slow one only has that ripple.
+/// Row S4-23, second half: where a fast tool decelerates, the force reverses and exceeds its value at rest
+/// there, driven by the tissue that it dragged along. The ripple of the lattice alone is smaller; a slow tool
+/// shows only that.
 #[test]
-fn s4_23_the_force_turns_where_a_fast_tool_slows() {
+fn s4_23_the_force_reverses_where_a_fast_tool_decelerates() {
     let [cruise, most, rest] = stopped(10.0, 30);
     assert!(cruise < -0.2 && most > 0.1, "{cruise} {most}");
     assert!(most > 1.03 * rest, "{most} {rest}");
@@ -419,14 +422,14 @@ fn s4_23_the_force_turns_where_a_fast_tool_slows() {
 #[test]
 fn w18_face_contact_ripples_under_five_percent() {
     let params = IdmsParams {
-        contact: Contact::Face { patch_m: 1.5 },
+        contact: LatticeContact::Face { patch_m: 1.5 },
         ..conditions()
     };
     for z in [1.45, 1.40, 1.36, 1.30, 1.20] {
-        let (mean, peak) = stroke(&params, z, 0.2);
+        let (mean, peak) = slide(&params, z, 0.2);
         assert!(peak < 0.05 * mean, "{z}: {peak} of {mean}");
     }
-    let (mean, peak) = stroke(&conditions(), 1.36, 0.2);
+    let (mean, peak) = slide(&conditions(), 1.36, 0.2);
     assert!(
         peak > 0.2 * mean,
         "the node contact of the source ripples, {peak} of {mean}"
@@ -451,15 +454,16 @@ fn v_pluck() {
         let z = 1.70 - 0.35 * f64::from(n) / 1000.0;
         before = touch(&mut tissue, tool(z, false), T).force_n;
     }
-    // Two runs from one state: the grasp adds nothing at the instant it closes.
-    let mut open = tissue.clone();
+    // two runs from one state: the grasp adds no force at the instant it closes
+    let mut open = seed(&fixture::regular());
+    open.restore(&Snapshot::of(&tissue)).unwrap();
     let free = touch(&mut open, tool(1.35, false), T).force_n;
     let held = touch(&mut tissue, tool(1.35, true), T).force_n;
     assert!(
         (held - free).norm() < 1e-9 && before.z > 1.0,
         "{held} {free}"
     );
-    // of the first tool: seen, closed, deep, the node it holds plus one, its side
+    // of the first tool: present, closed, deep, index of the grasped node plus one, its side
     let integers = Snapshot::of(&tissue).integers;
     let held = integers[integers.len() - BESIDE + 3];
     assert_eq!(held, 11, "nodes 10 and 11 tie");
@@ -480,26 +484,26 @@ fn v_pluck() {
     for _ in 0..215 {
         touch(&mut tissue, tool(2.5, false), T);
     }
-    let stored = tissue.view().ledger.stored_j();
+    let stored = tissue.view().energy.stored_j();
     assert!(stored < 1.2e-4, "{stored}");
 }
 
-/// The 20 x 24 sheet of N-win in file units: 1432 atoms.
+/// Returns the 20 x 24 sheet of N-win in file units: 1432 atoms.
 fn large() -> Lattice {
     fixture::sheet(&fixture::SheetParams {
         columns: 20,
         rows: 24,
         edge_m: 1.0,
         depth_ratio: 0.817,
-        mass_kg: fixture::FILE_MASS,
-        stiffness_npm: fixture::FILE_STIFFNESS,
-        damping_nspm: fixture::FILE_DAMPING,
-        home_stiffness_npm: fixture::FILE_STIFFNESS,
-        home_damping_nspm: fixture::FILE_DAMPING,
+        mass_kg: 0.002,
+        stiffness_npm: 15.0,
+        damping_nspm: 0.2,
+        home_stiffness_npm: 15.0,
+        home_damping_nspm: 0.2,
     })
 }
 
-fn windowed(window: Option<Window>) -> Idms {
+fn windowed(window: Option<HapticWindow>) -> Idms {
     let params = IdmsParams {
         window,
         ..conditions()
@@ -507,7 +511,7 @@ fn windowed(window: Option<Window>) -> Idms {
     Idms::new(&large(), &params).unwrap()
 }
 
-/// Press to 0.5 over the middle; gives the force there.
+/// Presses to 0.5 over the middle; returns the force there.
 fn deep_press(tissue: &mut Idms) -> f64 {
     let mut force = 0.0;
     for n in 0..1500 {
@@ -521,13 +525,13 @@ fn deep_press(tissue: &mut Idms) -> f64 {
 fn n_win_errors_fall_with_the_radius_and_the_printed_window_leaves_a_dent() {
     let full = deep_press(&mut windowed(None));
     let error = |radius_m: f64| {
-        let mut tissue = windowed(Some(Window {
+        let mut tissue = windowed(Some(HapticWindow {
             radius_m,
             at_once: true,
         }));
         (deep_press(&mut tissue) - full).abs() / full
     };
-    // The anchors do not print where they pressed; these are their trend.
+    // the anchors do not print the position of the press; these are their trend
     let errors = [1.75, 2.25, 2.5, 3.0, 4.0].map(error);
     assert!(
         errors.windows(2).all(|pair| pair[1] < pair[0]),
@@ -539,7 +543,7 @@ fn n_win_errors_fall_with_the_radius_and_the_printed_window_leaves_a_dent() {
     );
 }
 
-/// Press, lift at 20 in/s, wait; gives the deepest dent that is left.
+/// Presses, lifts at 20 in/s and waits; returns the depth of the largest remaining dent.
 fn dent(tissue: &mut Idms) -> f64 {
     deep_press(tissue);
     for n in 0..1000 {
@@ -555,27 +559,27 @@ fn dent(tissue: &mut Idms) -> f64 {
 
 #[test]
 fn n_win_relaxing_before_freezing_leaves_no_dent() {
-    let printed = Window {
+    let printed = HapticWindow {
         radius_m: 2.25,
         at_once: true,
     };
     let left = dent(&mut windowed(Some(printed)));
     assert!((left - 0.150).abs() < 0.015, "{left}");
     let params = IdmsParams {
-        window: Some(Window {
+        window: Some(HapticWindow {
             at_once: false,
             ..printed
         }),
-        rest: IdmsParams::default().rest,
+        sleeps: true,
         ..conditions()
     };
     let mut tissue = Idms::new(&large(), &params).unwrap();
     let left = dent(&mut tissue);
-    // all atoms sleep: none moves any more, by however little
+    // all atoms sleep: none moves any more
     let places = tissue.view().positions_m.to_vec();
     touch(&mut tissue, mio(Vec3::new(0.0, 0.0, 21.0)), T);
     let still = tissue.view().positions_m == places;
-    let kinetic_j = tissue.view().ledger.kinetic_j;
+    let kinetic_j = tissue.view().energy.kinetic_j;
     assert!(
         left < 1e-5 && still && kinetic_j == 0.0,
         "{left} {kinetic_j}"

@@ -1,9 +1,9 @@
-//! The servo path allocates nothing after its warm-up: both ticks, the devices, the twin, the link
-//! and the meeting points between threads, counted on this thread in virtual time.
+//! Tests that the servo path does not allocate after its warm-up: both ticks, the devices, the twin, the link
+//! and the mailboxes between threads, counted on this thread in virtual time.
 
 use palpate_master::device::params::HandleKind;
 use palpate_session::config::Config;
-use palpate_session::lab::Session;
+use palpate_session::lab::VirtualSession;
 use palpate_session::run::allocation::{self, CountingAllocator};
 use palpate_transport::HapticFrame;
 use palpate_transport::coupling::Mode;
@@ -13,12 +13,12 @@ use palpate_transport::trace::TickRecord;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Ticks at the start in which caches and queues may fill, as in the live loop.
+/// Number of first ticks in which caches and queues may fill, as in the live loop.
 const WARM_UP_TICKS: u64 = 100;
 
-/// Allocations of a session after its warm-up.
+/// Returns the number of allocations of a session after its warm-up.
 fn allocations(config: &Config) -> u64 {
-    let mut session = Session::new(config).expect("valid");
+    let mut session = VirtualSession::new(config).expect("valid");
     let (mut outbound, mut frames) = latest(HapticFrame::default());
     let (mut records, mut waiting) = ring::<TickRecord>(64);
     let mut before = allocation::count();
@@ -43,7 +43,7 @@ fn allocations(config: &Config) -> u64 {
 fn the_servo_path_allocates_nothing_after_its_warm_up() {
     let begun = allocation::count();
     drop(vec![0_u8; 64]);
-    assert_eq!(allocation::count(), begun + 1, "the count counts");
+    assert_eq!(allocation::count(), begun + 1, "the allocator counts");
     for mode in Mode::ALL {
         for handle in [HandleKind::Phantom, HandleKind::Mass] {
             let mut config = Config {
@@ -51,7 +51,7 @@ fn the_servo_path_allocates_nothing_after_its_warm_up() {
                 ..Config::default()
             };
             config.coupling.mode = mode;
-            // the layers at both ends cost most and are the same whatever couples them
+            // layers at both ends are slowest, and independent of the coupling
             if !matches!(mode, Mode::Direct | Mode::Wave | Mode::Mmt) {
                 (config.duration_s, config.tissue) = (2.0, "sheet-lump".into());
             }
@@ -61,9 +61,9 @@ fn the_servo_path_allocates_nothing_after_its_warm_up() {
     }
 }
 
-/// Pressed, cut, carved, taken back, held and joined, over a network that loses and delays.
+/// Tissue is pressed, cut, carved, undone, attached and joined, over a network with loss and delay.
 #[test]
-fn instruments_allocate_nothing_on_either_side() {
+fn instruments_allocate_nothing_on_both_sides() {
     let scene = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/opened.toml");
     for mode in [Mode::Mmt, Mode::Auto, Mode::Wave] {
         let text = include_str!("../scenes/opening.toml");

@@ -1,13 +1,13 @@
-//! A side that is killed and started anew in the middle: motion comes back, and no energy was made.
+//! Tests of restarts: motion resumes, and no energy is generated.
 
 use palpate_master::device::script::{ScriptParams, SineParams};
-use palpate_session::audit::{Ports, TOLERANCE_J, audit};
+use palpate_session::audit::TOLERANCE_J;
 use palpate_session::config::Config;
-use palpate_session::lab::{Lockstep, Session};
-use palpate_transport::Span;
-use palpate_transport::coupling::{Matching, Mode};
+use palpate_session::lab::{TickRecords, VirtualSession};
+use palpate_tests::{audited, least_energy_j};
+use palpate_transport::coupling::{ImpedanceMatching, Mode};
 use palpate_transport::link::LinkParams;
-use palpate_transport::trace::{Events, Side};
+use palpate_transport::trace::{EventFlags, Side};
 
 fn config(mode: Mode, seed: u64) -> Config {
     let mut config = Config {
@@ -29,7 +29,7 @@ fn config(mode: Mode, seed: u64) -> Config {
     };
     (config.link.forward, config.link.back) = (link, link);
     if seed.is_multiple_of(2) {
-        config.coupling.matching = Matching::None;
+        config.coupling.matching = ImpedanceMatching::None;
         let (amplitude_m, hz) = (0.02, 0.9);
         config.operator.script = ScriptParams::Sine(SineParams { amplitude_m, hz });
     }
@@ -37,13 +37,13 @@ fn config(mode: Mode, seed: u64) -> Config {
 }
 
 struct Run {
-    steps: Vec<Lockstep>,
+    steps: Vec<TickRecords>,
     lowest_j: f64,
 }
 
-/// Run a session in which a side begins anew at some ticks; the least channel energy.
+/// Runs a session in which sides restart at some ticks; returns its records and the smallest channel energy.
 fn run_of(config: &Config, restarts: &[(usize, Side)]) -> Run {
-    let mut session = Session::new(config).expect("valid");
+    let mut session = VirtualSession::new(config).expect("valid");
     let mut steps = Vec::new();
     for tick in 0..session.ticks() as usize {
         for (_, side) in restarts.iter().filter(|(at, _)| *at == tick) {
@@ -53,7 +53,7 @@ fn run_of(config: &Config, restarts: &[(usize, Side)]) -> Run {
     }
     let mut master: Vec<_> = steps.iter().map(|step| step.master).collect();
     let mut slave: Vec<_> = steps.iter().map(|step| step.slave).collect();
-    // the judge knows the true time of both sides, whatever their clocks showed
+    // the auditor uses the true time of both sides, whatever their clocks show
     for (slave, master) in slave.iter_mut().zip(&master) {
         slave.now_ns = master.now_ns;
     }
@@ -63,22 +63,16 @@ fn run_of(config: &Config, restarts: &[(usize, Side)]) -> Run {
     for record in &mut slave {
         record.tick = 0;
     }
-    let ports = Ports {
-        master: &master,
-        slave: &slave,
-        slave_clock_ahead: Span(0),
-    };
-    let verdict = audit(&ports, 1);
+    let verdict = audited(&master, &slave);
     assert!(verdict.instants > 0);
-    let axes = verdict.min_channel_energy_per_axis_j.iter().copied();
     Run {
-        lowest_j: axes.fold(verdict.min_channel_energy_j, f64::min),
+        lowest_j: least_energy_j(&verdict),
         steps,
     }
 }
 
 #[test]
-fn no_energy_is_made_when_a_side_begins_anew() {
+fn restarts_of_a_side_generate_no_energy() {
     let newer = [Mode::Tdpa, Mode::WaveTdpa, Mode::Tank, Mode::Pspm];
     for (mode, seeds) in [Mode::Wave, Mode::Mmt]
         .map(|mode| (mode, 3))
@@ -90,7 +84,7 @@ fn no_energy_is_made_when_a_side_begins_anew() {
                 let other = side.other();
                 for restarts in [
                     vec![(3100, side)],
-                    // again before the other side has heard of the first time, and both at once
+                    // again before the other side has received the first restart, and both at once
                     vec![(2700, side), (2710, side), (5000, side), (5000, other)],
                     (1..40)
                         .map(|k| (200 * k, if k % 3 == 0 { other } else { side }))
@@ -109,9 +103,9 @@ fn no_energy_is_made_when_a_side_begins_anew() {
     }
 }
 
-/// The same for the default twin and tissue, which cost too much for every seed.
+/// The same for the default twin and tissue, too slow for every seed.
 #[test]
-fn no_energy_is_made_when_a_side_of_a_layered_session_begins_anew() {
+fn restarts_in_a_layered_session_generate_no_energy() {
     for side in [Side::Master, Side::Slave] {
         let config = Config {
             duration_s: 5.0,
@@ -130,19 +124,19 @@ fn no_energy_is_made_when_a_side_of_a_layered_session_begins_anew() {
 }
 
 #[test]
-fn motion_comes_back_within_two_round_trips_and_a_ramp() {
+fn motion_resumes_within_two_round_trips_and_a_ramp() {
     for side in [Side::Master, Side::Slave] {
         let config = config(Mode::Mmt, 1);
         let at = 4000;
         let run = run_of(&config, &[(at, side)]);
-        let stale = |step: &Lockstep| {
+        let stale = |step: &TickRecords| {
             let record = match side {
                 Side::Master => step.master,
                 Side::Slave => step.slave,
             };
-            record.events & Events::STALE != 0
+            record.events & EventFlags::STALE != 0
         };
-        // one way 65 ms: the new run hears nothing meant for it before the other heard of it
+        // one way 65 ms: the new run receives no valid frame before the other side has received one of it
         assert!(run.steps[at..at + 110].iter().all(stale), "{side:?}");
         let back = at + 400;
         assert!(!run.steps[back..back + 2000].iter().any(stale), "{side:?}");
@@ -154,8 +148,8 @@ fn motion_comes_back_within_two_round_trips_and_a_ramp() {
         );
         let counted = later.last().expect("2000").slave.received_count;
         assert!(counted > 500, "{side:?}: {counted} frames");
-        // back in step it moves as if nothing had been: no leap to where the other side went meanwhile
-        let fastest_mps = |steps: &[Lockstep]| {
+        // after synchronisation it moves as before: no jump to the other side's new position
+        let fastest_mps = |steps: &[TickRecords]| {
             let speeds = steps.iter().map(|step| step.slave.velocity_mps[2].abs());
             speeds.fold(0.0, f64::max)
         };
@@ -177,7 +171,7 @@ fn motion_comes_back_within_two_round_trips_and_a_ramp() {
 }
 
 #[test]
-fn a_session_without_a_restart_keeps_one_run_a_side() {
+fn a_session_without_a_restart_has_one_run_per_side() {
     let run = run_of(&config(Mode::Wave, 0), &[]);
     assert!(run.lowest_j >= -TOLERANCE_J);
     let last = run.steps.last().expect("ticks");

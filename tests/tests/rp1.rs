@@ -1,17 +1,17 @@
-//! The reference plant RP-1 in virtual time against closed forms (teleop sections 6 and 8).
+//! Tests of the reference plant RP-1 in virtual time against closed forms (teleop sections 6 and 8).
 
 use palpate_calib::fit;
 use palpate_master::device::grip::Grip;
 use palpate_master::device::script::{ScriptParams, SineParams};
 use palpate_session::config::Config;
-use palpate_session::lab::Session;
-use palpate_study::atlas::session;
-use palpate_transport::coupling::{Mode, Relayed};
-use palpate_transport::trace::Events;
+use palpate_session::lab::VirtualSession;
+use palpate_study::atlas::plant_session;
+use palpate_transport::coupling::{Mode, RelayedForce};
+use palpate_transport::trace::EventFlags;
 
-/// RP-1 as the sheet has it, with a wall at 10 mm.
+/// Returns RP-1 as in teleop section 8, with a wall at 10 mm.
 fn rp1(mode: Mode, wall_npm: f64, oneway_ms: f64) -> Config {
-    session::plant(mode, format!("wall:{wall_npm}"), oneway_ms).expect("valid")
+    plant_session::plant(mode, format!("wall:{wall_npm}"), oneway_ms).expect("valid")
 }
 
 fn sine(config: &mut Config, hz: f64, duration_s: f64) {
@@ -20,10 +20,10 @@ fn sine(config: &mut Config, hz: f64, duration_s: f64) {
     config.operator.script = ScriptParams::Sine(SineParams { amplitude_m, hz });
 }
 
-/// Displayed stiffness \[N/m\]: the coefficient of the handle's position in its force, beside that of
-/// velocity, while the probe touches, in the second half of the session.
+/// Returns the displayed stiffness \[N/m\]: the coefficient of the handle's position in its force, fitted
+/// together with that of velocity, during contact in the second half of the session.
 fn displayed_npm(config: &Config) -> f64 {
-    let mut session = Session::new(config).expect("valid");
+    let mut session = VirtualSession::new(config).expect("valid");
     let (mut depth, mut rate, mut force) = (Vec::new(), Vec::new(), Vec::new());
     for tick in 0..session.ticks() {
         let step = session.step();
@@ -40,15 +40,15 @@ fn displayed_npm(config: &Config) -> f64 {
     fit.coefficients[1]
 }
 
-/// E3: the line as a spring in series with wall and slave controller \[N/m\].
+/// Returns E3: the line as a spring in series with wall and slave controller \[N/m\].
 fn e3_npm(wall_npm: f64, b: f64, rtt_s: f64) -> f64 {
     let series = wall_npm * 2000.0 / (wall_npm + 2000.0);
     let line = 2.0 * b / rtt_s;
     series * line / (series + line)
 }
 
-/// The points of teleop section 8: two walls over delay, b at one delay, and the wall of a lump of
-/// contrast 1.5 (450 N/m) at the round trips of its contrast table.
+/// Points of teleop section 8: two walls over delay, b at one delay, and the wall of a lump of contrast 1.5
+/// (450 N/m) at the round trips of its contrast table.
 const POINTS: [(f64, f64, f64); 21] = [
     (300.0, 10.0, 5.0),
     (300.0, 10.0, 25.0),
@@ -79,7 +79,7 @@ fn waves_display_the_stiffness_of_e3_at_21_points() {
     for (wall_npm, b, oneway_ms) in POINTS {
         let mut config = rp1(Mode::Wave, wall_npm, oneway_ms);
         config.coupling.impedance_nspm = b;
-        // quasi-static: the sheet's 0.1 Hz, slower where the line holds a quarter of the cycle
+        // quasi-static: 0.1 Hz as in teleop section 8, slower where the line stores a quarter of the cycle
         let hz = if oneway_ms > 200.0 { 0.04 } else { 0.1 };
         sine(&mut config, hz, 2.0 / hz);
         let displayed = displayed_npm(&config);
@@ -96,9 +96,9 @@ fn waves_display_the_stiffness_of_e3_at_21_points() {
     assert!(worst < 0.05, "{errors:?}");
 }
 
-/// Speed of the handle, peak to peak, in the last quarter \[m/s\].
+/// Returns the velocity of the handle, peak to peak, in the last quarter \[m/s\].
 fn swing_mps(config: &Config) -> f64 {
-    let mut session = Session::new(config).expect("valid");
+    let mut session = VirtualSession::new(config).expect("valid");
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for tick in 0..session.ticks() {
         let velocity = session.step().master.velocity_mps[2];
@@ -110,7 +110,7 @@ fn swing_mps(config: &Config) -> f64 {
 }
 
 #[test]
-fn direct_mode_loses_stability_where_the_sheet_says() {
+fn direct_mode_loses_stability_at_the_predicted_delay() {
     for (grip, stable_ms) in [(Grip::Light, 2.0), (Grip::Firm, 4.0)] {
         for (oneway_ms, stable) in [(stable_ms, true), (stable_ms + 1.0, false)] {
             let mut config = rp1(Mode::Direct, 300.0, oneway_ms);
@@ -129,91 +129,92 @@ fn direct_mode_loses_stability_where_the_sheet_says() {
 }
 
 #[test]
-fn waves_stay_stable_where_direct_mode_does_not() {
+fn waves_are_stable_where_direct_mode_is_not() {
     let mut config = rp1(Mode::Wave, 300.0, 50.0);
     config.operator.grip = Grip::Light;
     sine(&mut config, 0.7, 8.0);
     assert!(swing_mps(&config) < 0.3);
 }
 
-/// Farthest that the port is from the handle at the end of a good stretch of the JHU outage profile \[m\].
+/// Returns the largest distance of port and handle at the end of an on-period of the JHU outage profile
+/// \[m\].
 fn apart_after_outages_m(mode: Mode) -> f64 {
     let mut config = rp1(mode, 300.0, 50.0);
     sine(&mut config, 0.7, 20.0);
     config.tissue = "free".into();
-    config.coupling.drift_rate_hz = 3.0;
+    config.coupling.drift_per_s = 3.0;
     config.link.forward.outage = palpate_transport::link::Outage {
         on_s: 3.2,
         off_s: 0.8,
     }
     .into();
-    let mut session = Session::new(&config).expect("valid");
-    let (mut apart, mut stale) = (0.0_f64, false);
+    let mut session = VirtualSession::new(&config).expect("valid");
+    let (mut gap_m, mut stale) = (0.0_f64, false);
     let mut past = std::collections::VecDeque::from(vec![0.0; 50]);
     for tick in 0..session.ticks() {
         let step = session.step();
         past.push_back(step.master.position_m[2]);
-        let led_m = past.pop_front().expect("one was pushed");
-        stale |= step.slave.events & Events::STALE != 0 && tick > 1000;
-        // the link was whole from 50 to 3200 ms of every 4000 ms
+        let delayed_m = past.pop_front().expect("one was pushed");
+        stale |= step.slave.events & EventFlags::STALE != 0 && tick > 1000;
+        // the link is on from 50 to 3200 ms of every 4000 ms
         if tick > 4000 && tick % 4000 == 3200 {
-            apart = apart.max((led_m - step.slave.port_position_m[2]).abs());
+            gap_m = gap_m.max((delayed_m - step.slave.port_position_m[2]).abs());
         }
     }
-    assert!(stale, "the outages were there");
+    assert!(stale, "the session had outages");
     println!(
         "{}: largest gap at the end of a good stretch {:.1} mm",
         mode.name(),
-        apart * 1e3
+        gap_m * 1e3
     );
-    apart
+    gap_m
 }
 
 #[test]
-fn drift_correction_brings_the_robot_home_after_outages_without_debt() {
-    // on this outage profile the sheet has 119 mm without and 41 mm with a correction
+fn drift_correction_closes_the_gap_after_outages() {
+    // on this outage profile teleop section 8 has 119 mm without and 41 mm with a correction
     for (mode, most_m) in [
-        // the line's own inertia leaves some
+        // the inertia of the line leaves a gap
         (Mode::Wave, 5e-3),
         (Mode::WaveTdpa, 5e-3),
         (Mode::Tdpa, 1e-3),
         (Mode::Tank, 1e-3),
         (Mode::Pspm, 1e-3),
     ] {
-        let apart = apart_after_outages_m(mode);
-        assert!(apart < most_m, "{mode:?}: {apart} m apart");
+        let gap_m = apart_after_outages_m(mode);
+        assert!(gap_m < most_m, "{mode:?}: gap of {gap_m} m");
     }
 }
 
-/// What a method does on RP-1.
-struct Shown {
-    /// Farthest that the port was from the handle of one delay before, moving freely \[m\].
+/// Behaviour of a method on RP-1.
+struct MethodBehaviour {
+    /// Largest distance of the port from the delayed handle, moving freely \[m\].
     gap_m: f64,
-    /// Largest force on the hand, moving freely \[N\].
+    /// Largest force on the operator, moving freely \[N\].
     drag_n: f64,
     /// Displayed stiffness of a slow press on 300 N/m \[N/m\].
     stiffness_npm: f64,
-    /// Speed of the handle, peak to peak, pressing at 0.7 Hz with the firmer and the lighter hand \[m/s\].
+    /// Velocity of the handle, peak to peak, pressing at 0.7 Hz with the firm and the light grip \[m/s\].
     swing_mps: [f64; 2],
 }
 
 fn free_motion(config: &Config, oneway_ticks: usize) -> (f64, f64) {
-    let mut session = Session::new(config).expect("valid");
+    let mut session = VirtualSession::new(config).expect("valid");
     let mut past = std::collections::VecDeque::from(vec![0.0; oneway_ticks]);
     let (mut gap_m, mut drag_n) = (0.0_f64, 0.0_f64);
     for tick in 0..session.ticks() {
         let step = session.step();
         past.push_back(step.master.position_m[2]);
-        let led_m = past.pop_front().expect("one was pushed");
+        let delayed_m = past.pop_front().expect("one was pushed");
         if tick > session.ticks() / 2 {
-            gap_m = gap_m.max((led_m - step.slave.port_position_m[2]).abs());
+            gap_m = gap_m.max((delayed_m - step.slave.port_position_m[2]).abs());
             drag_n = drag_n.max(step.master.port_force_n[2].abs());
         }
     }
     (gap_m, drag_n)
 }
 
-fn shown(mode: Mode, oneway_ms: f64, sets: &[&str]) -> Shown {
+fn measure(mode: Mode, oneway_ms: f64, sets: &[&str]) -> MethodBehaviour {
     let session = |hz, duration_s, free: bool, grip| {
         let mut config = rp1(mode, 300.0, oneway_ms);
         sine(&mut config, hz, duration_s);
@@ -227,7 +228,7 @@ fn shown(mode: Mode, oneway_ms: f64, sets: &[&str]) -> Shown {
         config
     };
     let (gap_m, drag_n) = free_motion(&session(0.7, 8.0, true, Grip::Firm), oneway_ms as usize);
-    let shown = Shown {
+    let behaviour = MethodBehaviour {
         gap_m,
         drag_n,
         stiffness_npm: displayed_npm(&session(0.1, 20.0, false, Grip::Firm)),
@@ -237,36 +238,36 @@ fn shown(mode: Mode, oneway_ms: f64, sets: &[&str]) -> Shown {
         "{:9} {oneway_ms} ms one way {sets:?}: free gap {:.2} mm, drag {:.2} N, K {:.0} N/m, swing \
          {:.3} firm {:.3} light m/s",
         mode.name(),
-        1e3 * shown.gap_m,
-        shown.drag_n,
-        shown.stiffness_npm,
-        shown.swing_mps[0],
-        shown.swing_mps[1],
+        1e3 * behaviour.gap_m,
+        behaviour.drag_n,
+        behaviour.stiffness_npm,
+        behaviour.swing_mps[0],
+        behaviour.swing_mps[1],
     );
-    shown
+    behaviour
 }
 
-/// Every method beside waves at 50 ms one way: all stay stable where direct mode does not, and each
-/// shows what its form predicts.
+/// Compares every method with waves at 50 ms one way: all are stable where direct mode is not, with the
+/// behaviour that theory predicts.
 #[test]
 fn every_passive_method_tracks_and_presses_at_50_ms() {
     let through_the_robot_npm = e3_npm(300.0, 1.0, 1e-9);
     let wave_npm = e3_npm(300.0, 10.0, 0.1);
-    // two springs of 500 N/m in place of the robot's, of which one is in series with the wall
+    // two springs of 500 N/m replace that of the robot; one of them is in series with the wall
     let pspm_npm = 300.0 * 500.0 / 800.0;
     for (mode, sets, gap_m, drag_n, npm, within) in [
         (Mode::Wave, &[][..], 3e-3, 0.5, wave_npm, 0.05),
         (Mode::Tdpa, &[], 5e-4, 0.3, through_the_robot_npm, 0.05),
-        // reflected energy serves the press, and the hand pays for it in free motion
+        // reflected energy supports the press and increases drag in free motion
         (
             Mode::Tdpa,
-            &["coupling.reflect_hz=20"],
+            &["coupling.reflect_per_s=20"],
             5e-4,
             1.0,
             through_the_robot_npm,
             0.05,
         ),
-        // the robot's own controller in the loop: passive, and nothing to feel with
+        // the robot's controller is in the loop: passive, but not transparent
         (
             Mode::Tdpa,
             &["coupling.relayed=port"],
@@ -275,27 +276,27 @@ fn every_passive_method_tracks_and_presses_at_50_ms() {
             through_the_robot_npm,
             0.7,
         ),
-        // no closed form: between the line's spring and no line at all
+        // no closed form: between the line's spring and no line
         (Mode::WaveTdpa, &[], 4e-3, 0.6, wave_npm, 0.5),
         (Mode::Tank, &[], 5e-4, 0.5, through_the_robot_npm, 0.05),
         (Mode::Pspm, &[], 1e-3, 4.5, pspm_npm, 0.05),
     ] {
-        let shown = shown(mode, 50.0, sets);
+        let behaviour = measure(mode, 50.0, sets);
         let name = mode.name();
-        assert!(shown.gap_m < gap_m, "{name}: {} m", shown.gap_m);
-        assert!(shown.drag_n < drag_n, "{name}: {} N", shown.drag_n);
-        let error = shown.stiffness_npm / npm - 1.0;
+        assert!(behaviour.gap_m < gap_m, "{name}: {} m", behaviour.gap_m);
+        assert!(behaviour.drag_n < drag_n, "{name}: {} N", behaviour.drag_n);
+        let error = behaviour.stiffness_npm / npm - 1.0;
         assert!(error.abs() < within, "{name}: {error}");
         // 25 mm at 0.7 Hz alone swing by 0.11 m/s
-        let swings = shown.swing_mps.iter().all(|swing| *swing < 0.35);
-        assert!(swings, "{name}: {:?} m/s", shown.swing_mps);
+        let swings = behaviour.swing_mps.iter().all(|swing| *swing < 0.35);
+        assert!(swings, "{name}: {:?} m/s", behaviour.swing_mps);
     }
 }
 
-/// Input-to-state stability holds at a delay where direct mode does not, with a firm hand, and claims
-/// no more: with a light one it swings there already.
+/// Input-to-state stability is stable with a firm grip at a delay where direct mode is not, and not with a
+/// light one.
 #[test]
-fn iss_is_stable_farther_than_direct_and_not_at_every_delay() {
+fn iss_is_stable_at_a_longer_delay_than_direct_mode_but_not_at_any() {
     let oneway_ms = 10.0;
     for (mode, grip, stable) in [
         (Mode::Direct, Grip::Firm, false),
@@ -314,7 +315,7 @@ fn iss_is_stable_farther_than_direct_and_not_at_every_delay() {
     }
 }
 
-/// E5: each low-pass holds a wave back by 1 / lambda, so the line is that much longer.
+/// E5: each low-pass delays a wave by 1 / lambda, so the line is longer by that.
 #[test]
 fn a_wave_filter_lengthens_the_line_by_its_time_constant() {
     for cutoff_hz in [5.0, 20.0] {
@@ -329,9 +330,9 @@ fn a_wave_filter_lengthens_the_line_by_its_time_constant() {
     }
 }
 
-/// A retune in the first half of the session: both ends end at the new b, or E3 would not hold.
+/// A change of impedance in the first half of the session reaches both ends, otherwise E3 would not hold.
 #[test]
-fn a_retune_reaches_both_ends() {
+fn an_impedance_change_reaches_both_ends() {
     for over_s in [0.0, 0.5] {
         let mut config = rp1(Mode::Wave, 300.0, 50.0);
         sine(&mut config, 0.1, 20.0);
@@ -345,14 +346,14 @@ fn a_retune_reaches_both_ends() {
     }
 }
 
-/// E6a beside E6b: on a rough network the gain loses motion that the integrals keep.
+/// E6a and E6b: on a network with jitter and loss the gain loses motion that the integrals keep.
 #[test]
 fn integrals_track_better_than_the_classic_gain_on_a_rough_network() {
     let gap_m = |delay_gain| {
         let mut config = rp1(Mode::Wave, 300.0, 50.0);
         config.tissue = "free".into();
         config.coupling.delay_gain = delay_gain;
-        config.coupling.drift_rate_hz = 0.0;
+        config.coupling.drift_per_s = 0.0;
         for link in [&mut config.link.forward, &mut config.link.back] {
             (link.jitter_ms, link.loss) = (20.0, 0.1);
         }
@@ -368,19 +369,19 @@ fn integrals_track_better_than_the_classic_gain_on_a_rough_network() {
     assert!(integrals_m < gain_m, "{integrals_m} {gain_m}");
 }
 
-/// What a method's own controller does is in the records of both sides.
+/// Interventions of a method's controller are in the records of both sides.
 #[test]
 fn interventions_of_a_passivity_controller_are_events() {
     let counts = |mode| {
         let mut config = rp1(mode, 300.0, 50.0);
-        config.coupling.relayed = Relayed::Port;
+        config.coupling.relayed = RelayedForce::Port;
         sine(&mut config, 0.7, 3.0);
-        let mut session = Session::new(&config).expect("valid");
+        let mut session = VirtualSession::new(&config).expect("valid");
         let mut counts = [0_u32; 2];
         for _ in 0..session.ticks() {
             let step = session.step();
             for (count, record) in counts.iter_mut().zip([step.master, step.slave]) {
-                *count += u32::from(record.events & Events::CONTROLLED != 0);
+                *count += u32::from(record.events & EventFlags::PASSIVITY_CONTROL != 0);
             }
         }
         counts

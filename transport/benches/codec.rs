@@ -1,4 +1,4 @@
-//! Cost of a haptic frame's encoding and decoding, and of refusing a length that lies.
+//! Cost of encoding and decoding a haptic frame, and of refusing a wrong length.
 
 use std::hint::black_box;
 

@@ -1,13 +1,13 @@
-//! Messages to bytes and back: OMG CDR, little-endian, behind its four-byte header.
+//! Encoding and decoding of messages: OMG CDR, little-endian, behind its four-byte header.
 //!
-//! The crate `cdr` writes and reads; it believes every length it reads, so that sixty bytes can
+//! The crate `cdr` writes and reads. It trusts every length that it reads, so that sixty bytes can
 //! cost it seconds and a gibibyte (transport fact 9). Therefore [`decode`] first *walks* the bytes
-//! along the message's [`Description`]: each string must lie within the bytes and end in a zero,
-//! each sequence must leave room for its elements at their smallest size, and nothing may be left
-//! over. Every step of the walk takes at least one byte of the input, so its time is linear in the
-//! input and it allocates nothing; what `cdr` then allocates is bounded by what is really there.
-//! A message of fixed size must have exactly that size; another may carry up to three bytes of
-//! padding behind it, which some DDS writers add.
+//! along the [`MessageDescription`]: each string must lie within the bytes and end in a zero, each
+//! sequence must leave room for its elements at their smallest size, and no byte may be left over.
+//! Every step of the walk takes at least one byte of the input, so its time is linear in the input
+//! and it allocates nothing. What `cdr` then allocates is bounded by the bytes that exist. A message
+//! of fixed size must have exactly that size; another may have up to three bytes of padding behind
+//! it, which some DDS writers add.
 //!
 //! [`encode`] into a slice allocates nothing.
 
@@ -16,15 +16,15 @@ use std::io::Cursor;
 use byte_walk::Walker;
 use cdr::{CdrLe, Infinite, LittleEndian};
 
-use crate::Axes;
+use crate::FieldError;
+use crate::edit_batch::EditBatch;
 use crate::frame::HapticFrame;
-use crate::msg::{Description, Kind, Message};
-use crate::stroke::Stroke;
+use crate::msg::{FieldKind, Message, MessageDescription};
 
 /// Encapsulation header: CDR, little-endian, no options.
 pub const HEADER: [u8; 4] = [0, 1, 0, 0];
 
-/// Longest message that is decoded \[bytes\]; ours. A hundred times the longest that we send.
+/// Longest message that is decoded \[bytes\]; ours: a hundred times the longest that Palpate sends.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Padding that may follow a message of variable size \[bytes\].
@@ -36,35 +36,35 @@ pub const HAPTIC_FRAME_BYTES: usize = match encoded_len(HapticFrame::DESCRIPTION
     None => panic!("a haptic frame has a fixed size"),
 };
 
-/// Exact length of an encoded [`Stroke`] \[bytes\].
-pub const STROKE_BYTES: usize = match encoded_len(Stroke::DESCRIPTION) {
+/// Exact length of an encoded [`EditBatch`] \[bytes\].
+pub const EDIT_BATCH_BYTES: usize = match encoded_len(EditBatch::DESCRIPTION) {
     Some(length) => length,
-    None => panic!("a stroke has a fixed size"),
+    None => panic!("an edit batch has a fixed size"),
 };
 
-/// Bytes that are not the message they should be.
+/// Reasons why bytes are not the expected message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// More bytes than any message of ours.
+    /// The message is longer than any that Palpate sends.
     #[error("message has {found} bytes; expected at most {MESSAGE_BYTES_MAX}")]
     TooLong {
         /// Bytes found.
         found: usize,
     },
-    /// Not the encapsulation header.
+    /// The encapsulation header is wrong.
     #[error("message starts with {found:02x?}; expected 00 01 (CDR, little-endian) and options")]
     Header {
         /// The first bytes, at most four.
         found: Vec<u8>,
     },
-    /// A message of fixed size has another.
+    /// A message of fixed size has another size.
     #[error("{name} has {found} bytes; expected exactly {expected}")]
     Size {
         /// Message type.
         name: &'static str,
         /// Bytes found.
         found: usize,
-        /// Bytes that would be right.
+        /// Bytes expected.
         expected: usize,
     },
     /// The bytes end within a field.
@@ -72,22 +72,22 @@ pub enum DecodeError {
     Short {
         /// Field.
         field: &'static str,
-        /// Where the bytes end, after the header.
+        /// Offset of the end of the bytes, after the header.
         offset: usize,
         /// Bytes that the field needs beyond them.
         needed: usize,
     },
-    /// A string or sequence claims more than the bytes can hold.
+    /// A string or sequence declares more elements than the bytes can hold.
     #[error("field {field} claims {declared} elements, but only {remaining} bytes remain")]
     Length {
         /// Field.
         field: &'static str,
-        /// Length as declared.
+        /// Declared length.
         declared: u32,
-        /// Bytes behind it.
+        /// Bytes that follow it.
         remaining: usize,
     },
-    /// A string does not end in a zero.
+    /// A string does not end in a zero byte.
     #[error("text of field {field} ends in {found:#04x}; expected 0x00")]
     Terminator {
         /// Field.
@@ -95,28 +95,21 @@ pub enum DecodeError {
         /// Last byte of the text.
         found: u8,
     },
-    /// Bytes behind the last field.
+    /// Bytes follow the last field.
     #[error("{found} bytes behind the last field; expected at most {PADDING_MAX}")]
     Trailing {
-        /// Bytes left over.
+        /// Surplus bytes.
         found: usize,
     },
-    /// Right lengths, wrong content: bad UTF-8, a bool that is neither 0 nor 1, no such variant.
+    /// The lengths are right and the content is not: bad UTF-8, a bool that is neither 0 nor 1, no such variant.
     #[error("content: {reason}")]
     Content {
-        /// As `cdr` says it.
+        /// Reason that `cdr` gives.
         reason: String,
     },
-    /// A number that no stroke has.
-    #[error("field {field} of the stroke is {found}; expected {expected}")]
-    Stroke {
-        /// Field.
-        field: &'static str,
-        /// What was found.
-        found: u64,
-        /// What would be right.
-        expected: &'static str,
-    },
+    /// A number of an edit batch is out of range.
+    #[error(transparent)]
+    EditBatch(#[from] FieldError),
     /// A number of a haptic frame is infinite or not a number.
     #[error("field {field} of the haptic frame is not finite")]
     NotFinite {
@@ -125,7 +118,7 @@ pub enum DecodeError {
     },
 }
 
-/// A message that cannot be written.
+/// Reasons why a message cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// The buffer is too small.
@@ -136,25 +129,24 @@ pub enum EncodeError {
         /// Bytes of the buffer.
         found: usize,
     },
-    /// The message is longer than a receiver takes.
+    /// The message is longer than a receiver accepts.
     #[error("message has {found} bytes; expected at most {MESSAGE_BYTES_MAX}")]
     TooLong {
         /// Bytes of the message.
         found: usize,
     },
-    /// `cdr` refused it.
+    /// `cdr` refused the message.
     #[error("message cannot be written: {reason}")]
     Content {
-        /// As `cdr` says it.
+        /// Reason that `cdr` gives.
         reason: String,
     },
 }
 
-/// Write a message behind its header into `out`; allocates nothing. Returns the length \[bytes\].
+/// Writes a message behind its header into `out`; allocates nothing. Returns the length \[bytes\].
 ///
 /// # Errors
-/// [`EncodeError::Full`] when `out` is too small, [`EncodeError::TooLong`] above
-/// 1 MiB.
+/// [`EncodeError::Full`] when `out` is too small, [`EncodeError::TooLong`] above 1 MiB.
 pub fn encode<T: Message>(message: &T, out: &mut [u8]) -> Result<usize, EncodeError> {
     let found = out.len();
     let mut cursor = Cursor::new(out);
@@ -170,7 +162,7 @@ pub fn encode<T: Message>(message: &T, out: &mut [u8]) -> Result<usize, EncodeEr
     }
 }
 
-/// Write a message behind its header into `out`, whose old content goes and whose capacity stays.
+/// Writes a message behind its header into `out`, replacing its content and keeping its capacity.
 ///
 /// # Errors
 /// [`EncodeError::TooLong`] above 1 MiB.
@@ -184,10 +176,10 @@ pub fn encode_into<T: Message>(message: &T, out: &mut Vec<u8>) -> Result<(), Enc
     })
 }
 
-/// Read a message; see the file's head for what is checked.
+/// Reads a message after the checks listed in the head of this file.
 ///
 /// # Errors
-/// [`DecodeError`] names the field and what is wrong with it.
+/// [`DecodeError`] names the field and the error.
 pub fn decode<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
     let body = body(bytes)?;
     match const { encoded_len(T::DESCRIPTION) } {
@@ -207,23 +199,13 @@ pub fn decode<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
     })
 }
 
-/// Read a haptic frame of exactly [`HAPTIC_FRAME_BYTES`], all of whose numbers are finite.
+/// Reads a haptic frame of exactly [`HAPTIC_FRAME_BYTES`], all of whose numbers are finite.
 ///
 /// # Errors
 /// As [`decode`], and [`DecodeError::NotFinite`].
 pub fn decode_frame(bytes: &[u8]) -> Result<HapticFrame, DecodeError> {
     let frame: HapticFrame = decode(bytes)?;
-    let fields: [(&'static str, &Axes); 8] = [
-        ("position_m", &frame.position_m),
-        ("velocity_mps", &frame.velocity_mps),
-        ("port_force_n", &frame.port_force_n),
-        ("contact_force_n", &frame.contact_force_n),
-        ("wave", &frame.wave),
-        ("wave_integral", &frame.wave_integral),
-        ("energy_sent_j", &frame.energy_sent_j),
-        ("reservoir_j", &frame.reservoir_j),
-    ];
-    for (field, values) in fields {
+    for (field, values) in frame.axes() {
         if !values.iter().all(|value| value.is_finite()) {
             return Err(DecodeError::NotFinite { field });
         }
@@ -236,25 +218,19 @@ pub fn decode_frame(bytes: &[u8]) -> Result<HapticFrame, DecodeError> {
     Ok(frame)
 }
 
-/// Read a stroke of exactly [`STROKE_BYTES`], all of whose changes are of a kind that there is.
+/// Reads an edit batch of exactly [`EDIT_BATCH_BYTES`] and validates its numbers.
 ///
 /// # Errors
-/// As [`decode`], and [`DecodeError::Stroke`].
-pub fn decode_stroke(bytes: &[u8]) -> Result<Stroke, DecodeError> {
-    let stroke: Stroke = decode(bytes)?;
-    if let Some((field, found, expected)) = stroke.wrong() {
-        return Err(DecodeError::Stroke {
-            field,
-            found,
-            expected,
-        });
-    }
-    Ok(stroke)
+/// As [`decode`], and [`DecodeError::EditBatch`].
+pub fn decode_edit_batch(bytes: &[u8]) -> Result<EditBatch, DecodeError> {
+    let batch: EditBatch = decode(bytes)?;
+    batch.validate()?;
+    Ok(batch)
 }
 
 /// Length of every encoded message of this type, header included \[bytes\]; `None` if it varies.
 #[must_use]
-const fn encoded_len(description: &Description) -> Option<usize> {
+const fn encoded_len(description: &MessageDescription) -> Option<usize> {
     match fields_end(description, 0) {
         Some(end) => Some(HEADER.len() + end),
         None => None,
@@ -284,7 +260,7 @@ fn body(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     }
 }
 
-fn walk(description: &Description, body: &[u8]) -> Result<(), DecodeError> {
+fn walk(description: &MessageDescription, body: &[u8]) -> Result<(), DecodeError> {
     let mut walker = Walker::new(body);
     walker.fields(description)?;
     let found = walker.remaining();
@@ -298,7 +274,7 @@ const fn aligned(at: usize, width: usize) -> usize {
     at.next_multiple_of(width)
 }
 
-const fn fields_end(description: &Description, start: usize) -> Option<usize> {
+const fn fields_end(description: &MessageDescription, start: usize) -> Option<usize> {
     let mut end = start;
     let mut index = 0;
     while index < description.fields.len() {
@@ -311,11 +287,13 @@ const fn fields_end(description: &Description, start: usize) -> Option<usize> {
     Some(end)
 }
 
-const fn kind_end(kind: &Kind, start: usize) -> Option<usize> {
+const fn kind_end(kind: &FieldKind, start: usize) -> Option<usize> {
     match kind {
-        Kind::Primitive(primitive) => Some(aligned(start, primitive.width()) + primitive.width()),
-        Kind::Nested(description) => fields_end(description, start),
-        Kind::Array(count, element) => {
+        FieldKind::Primitive(primitive) => {
+            Some(aligned(start, primitive.width()) + primitive.width())
+        }
+        FieldKind::Nested(description) => fields_end(description, start),
+        FieldKind::Array(count, element) => {
             let mut end = start;
             let mut index = 0;
             while index < *count {
@@ -327,14 +305,14 @@ const fn kind_end(kind: &Kind, start: usize) -> Option<usize> {
             }
             Some(end)
         }
-        Kind::String | Kind::Sequence(_) => None,
+        FieldKind::String | FieldKind::Sequence(_) => None,
     }
 }
 
-/// The walk that bounds what `cdr` may believe.
+/// Walk over the bytes that bounds every length before `cdr` reads it.
 mod byte_walk {
     use super::{DecodeError, aligned};
-    use crate::msg::{Description, Kind};
+    use crate::msg::{FieldKind, MessageDescription};
 
     /// Bytes of a string or sequence length.
     const LENGTH_BYTES: usize = 4;
@@ -353,24 +331,27 @@ mod byte_walk {
             self.bytes.len() - self.at
         }
 
-        /// Recursion is as deep as the description, which is ours and finite.
-        pub(super) fn fields(&mut self, description: &Description) -> Result<(), DecodeError> {
+        /// Walks some fields. The recursion is as deep as the description, which is ours and finite.
+        pub(super) fn fields(
+            &mut self,
+            description: &MessageDescription,
+        ) -> Result<(), DecodeError> {
             for (field, kind) in description.fields {
                 self.kind(kind, field)?;
             }
             Ok(())
         }
 
-        fn kind(&mut self, kind: &Kind, field: &'static str) -> Result<(), DecodeError> {
+        fn kind(&mut self, kind: &FieldKind, field: &'static str) -> Result<(), DecodeError> {
             match kind {
-                Kind::Primitive(primitive) => {
+                FieldKind::Primitive(primitive) => {
                     self.align(primitive.width(), field)?;
                     self.skip(primitive.width(), field).map(|_| ())
                 }
-                Kind::String => self.string(field),
-                Kind::Nested(description) => self.fields(description),
-                Kind::Array(count, element) => self.elements(*count, element, field),
-                Kind::Sequence(element) => {
+                FieldKind::String => self.string(field),
+                FieldKind::Nested(description) => self.fields(description),
+                FieldKind::Array(count, element) => self.elements(*count, element, field),
+                FieldKind::Sequence(element) => {
                     let declared = self.length(field)?;
                     let smallest = smallest(element).saturating_mul(declared as usize);
                     if smallest > self.remaining() {
@@ -389,7 +370,7 @@ mod byte_walk {
         fn elements(
             &mut self,
             count: usize,
-            element: &Kind,
+            element: &FieldKind,
             field: &'static str,
         ) -> Result<(), DecodeError> {
             for _ in 0..count {
@@ -398,7 +379,7 @@ mod byte_walk {
             Ok(())
         }
 
-        /// An empty string may lack its terminator: some writers declare length 0.
+        /// Walks a string. An empty one may lack its terminator: some writers declare length 0.
         fn string(&mut self, field: &'static str) -> Result<(), DecodeError> {
             let declared = self.length(field)?;
             let remaining = self.remaining();
@@ -443,14 +424,14 @@ mod byte_walk {
         }
     }
 
-    /// Fewest bytes that an element can take, padding left out; at least one, so that no length
-    /// can make the walk longer than the bytes.
-    fn smallest(kind: &Kind) -> usize {
+    /// Fewest bytes that an element can take, without padding; at least one, so that no length can
+    /// make the walk longer than the bytes.
+    fn smallest(kind: &FieldKind) -> usize {
         let bytes = match kind {
-            Kind::Primitive(primitive) => primitive.width(),
-            Kind::String | Kind::Sequence(_) => LENGTH_BYTES,
-            Kind::Nested(nested) => nested.fields.iter().map(|(_, kind)| smallest(kind)).sum(),
-            Kind::Array(count, element) => count.saturating_mul(smallest(element)),
+            FieldKind::Primitive(primitive) => primitive.width(),
+            FieldKind::String | FieldKind::Sequence(_) => LENGTH_BYTES,
+            FieldKind::Nested(nested) => nested.fields.iter().map(|(_, kind)| smallest(kind)).sum(),
+            FieldKind::Array(count, element) => count.saturating_mul(smallest(element)),
         };
         bytes.max(1)
     }

@@ -1,22 +1,22 @@
-//! Integer time, who says what time it is, and the ticker of a servo loop.
+//! Integer time, clocks, and the ticker of a servo loop.
 //!
-//! Source: ours; absolute deadlines and the spin tail as measured in transport 4. [`Schedule`] is
-//! the ticker's pure half: which deadline comes next, what a late wake-up has missed. A missed
-//! deadline is counted and skipped, never made up for, so ticks never come in a burst.
+//! Source: ours; absolute deadlines and the spin tail as measured in transport section 4.
+//! `DeadlineSchedule` is the pure half of the ticker: the next deadline, and the deadlines missed by a
+//! late wake-up. A missed deadline is counted and skipped, never made up for, so ticks never come in bursts.
 
 use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 use serde::{Deserialize, Serialize};
 
-/// A moment \[ns\] on some clock's own axis.
+/// Time on some clock's own axis \[ns\].
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Time(pub i64);
 
-/// A signed length of time \[ns\].
+/// Signed duration \[ns\].
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -26,29 +26,29 @@ pub struct Span(pub i64);
 /// Period of the ticks of both sides \[ns\].
 pub const PERIOD: Span = Span(1_000_000);
 
-/// Most periods that one tick accounts for; after more missed ones motion begins anew.
-pub const PERIODS_MAX: u64 = 20;
+/// Most periods that one tick accounts for; if more were missed, motion restarts.
+pub const PERIODS_PER_TICK_MAX: u64 = 20;
 
 impl Span {
-    /// From seconds, rounded to the nanosecond; not-a-number gives zero, infinities saturate.
+    /// Converts seconds, rounded to the nanosecond; not-a-number gives zero, infinities saturate.
     #[must_use]
     pub fn from_s(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as i64)
     }
 
-    /// From milliseconds, as [`Span::from_s`].
+    /// Converts milliseconds, as [`Span::from_s`].
     #[must_use]
     pub fn from_ms(milliseconds: f64) -> Self {
         Self((milliseconds * 1e6).round() as i64)
     }
 
-    /// In seconds.
+    /// Returns the span in seconds.
     #[must_use]
     pub const fn s(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
-    /// In milliseconds.
+    /// Returns the span in milliseconds.
     #[must_use]
     pub const fn ms(self) -> f64 {
         self.0 as f64 * 1e-6
@@ -90,13 +90,13 @@ impl std::ops::Sub for Span {
     }
 }
 
-/// Says what time it is.
+/// Source of the current time.
 pub trait Clock {
-    /// Now, never before what an earlier call said.
+    /// Returns the current time; it never decreases from call to call.
     fn now(&self) -> Time;
 }
 
-/// The machine's monotonic clock: the same axis for all processes of one boot.
+/// Monotonic clock of the machine: the same axis for all processes of one boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MonotonicClock;
 
@@ -106,20 +106,20 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// CPU time that the calling thread has used: two readings tell the cost of what lies between.
+/// CPU time used by the calling thread; the difference of two readings is the cost between them.
 #[must_use]
 pub fn thread_cpu_now() -> Time {
     read(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Time of day as nanoseconds since 1970, UTC: for names of files, never for control.
+/// Time of day as nanoseconds since 1970, UTC: for file names, never for control.
 #[must_use]
 pub fn wall_now() -> Time {
     read(ClockId::CLOCK_REALTIME)
 }
 
-/// Read a clock of the kernel. The clocks used here exist wherever this builds, so the call can
-/// not fail; if it did, time would stand at zero.
+/// Reads a clock of the kernel. The clocks used here exist on every supported platform, so the
+/// call cannot fail; if it did, the time would stay at zero.
 fn read(clock: ClockId) -> Time {
     clock_gettime(clock).map_or(Time(0), |time| {
         Time(time.tv_sec() * 1_000_000_000 + time.tv_nsec())
@@ -129,32 +129,32 @@ fn read(clock: ClockId) -> Time {
 /// One wake-up of a ticker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tick {
-    /// Number of the deadline on the grid, from 0; it jumps over those that were missed.
+    /// Number of the deadline on the grid, from 0; missed deadlines are skipped.
     pub n: u64,
-    /// When it woke.
+    /// Time of the wake-up.
     pub now: Time,
-    /// How long after the deadline it had waited for; more than a period if it missed some.
+    /// Lateness after the awaited deadline; more than a period if deadlines were missed.
     pub late: Span,
-    /// Deadlines that passed unserved since the tick before this one.
+    /// Deadlines that passed without a tick since the previous tick.
     pub missed: u64,
 }
 
 /// Shortest period of a schedule.
 const PERIOD_MIN: Span = Span(10_000);
 
-/// Deadlines on a fixed grid. Pure: the caller waits and says when it woke.
+/// Deadlines on a fixed grid. Pure: the caller waits and passes the time of its wake-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Schedule {
+pub(crate) struct DeadlineSchedule {
     period: Span,
     deadline: Time,
     n: u64,
     skipped: u64,
 }
 
-impl Schedule {
-    /// Deadlines at `first` and every `period` after it; a period below 10 us is taken as 10 us.
+impl DeadlineSchedule {
+    /// Creates deadlines at `first` and every `period` after it; a period below 10 us becomes 10 us.
     #[must_use]
-    pub fn new(first: Time, period: Span) -> Self {
+    pub(crate) fn new(first: Time, period: Span) -> Self {
         Self {
             period: period.max(PERIOD_MIN),
             deadline: first,
@@ -163,15 +163,15 @@ impl Schedule {
         }
     }
 
-    /// The deadline to wait for.
+    /// Next deadline.
     #[must_use]
-    pub fn deadline(&self) -> Time {
+    pub(crate) fn deadline(&self) -> Time {
         self.deadline
     }
 
-    /// Record a wake-up at `now` and move on to the next deadline that is at least half a period
-    /// away, so that a late tick is never followed at once by another.
-    pub fn wake(&mut self, now: Time) -> Tick {
+    /// Records a wake-up at `now` and selects the next deadline that is at least half a period away,
+    /// so that a late tick is never followed at once by another.
+    pub(crate) fn wake(&mut self, now: Time) -> Tick {
         let late = (now - self.deadline).max(Span(0));
         let passed = late.0 / self.period.0;
         let tick = Tick {
@@ -189,25 +189,25 @@ impl Schedule {
     }
 }
 
-/// Wakes its thread at absolute deadlines of the monotonic clock. Allocates nothing.
+/// Ticker that wakes its thread at absolute deadlines of the monotonic clock. Allocates nothing.
 #[derive(Debug, Clone)]
 pub struct Ticker {
-    schedule: Schedule,
+    schedule: DeadlineSchedule,
     spin: Span,
 }
 
 impl Ticker {
-    /// A ticker with its first deadline at `first` on [`MonotonicClock`]; `period` as in
-    /// [`Schedule::new`]. It sleeps until `spin` (0 to `period`) before each deadline and spins
-    /// for the rest: 50 us cost 3 % of a core at 1 kHz and take out the timer's own latency.
+    /// Creates a ticker with its first deadline at `first` on [`MonotonicClock`]; `period` as in
+    /// `DeadlineSchedule::new`. It sleeps until `spin` (0 to `period`) before each deadline and spins for
+    /// the rest: 50 us cost 3 % of a core at 1 kHz and hide the latency of the kernel's timer.
     #[must_use]
     pub fn new(first: Time, period: Span, spin: Span) -> Self {
-        let schedule = Schedule::new(first, period);
+        let schedule = DeadlineSchedule::new(first, period);
         let spin = spin.clamp(Span(0), schedule.period);
         Self { schedule, spin }
     }
 
-    /// Block until the next deadline, or return at once if it has passed.
+    /// Blocks until the next deadline, or returns at once if it has passed.
     pub fn wait(&mut self) -> Tick {
         let deadline = self.schedule.deadline();
         sleep_until(deadline - self.spin);
@@ -220,13 +220,13 @@ impl Ticker {
     }
 }
 
-/// Sleep for a span, for threads without a period; a signal does not cut it short.
-pub fn pause(span: Span) {
+/// Sleeps for a span, for threads without a period; a signal does not cut it short.
+pub fn sleep_for(span: Span) {
     sleep_until(MonotonicClock.now() + span);
 }
 
-/// Sleep until a moment of the monotonic clock; a signal does not cut the sleep short.
-pub fn sleep_until(time: Time) {
+/// Sleeps until a time of the monotonic clock; a signal does not cut the sleep short.
+fn sleep_until(time: Time) {
     let (seconds, nanoseconds) = (
         time.0.div_euclid(1_000_000_000),
         time.0.rem_euclid(1_000_000_000),
@@ -241,8 +241,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn schedule() -> Schedule {
-        Schedule::new(Time(0), PERIOD)
+    fn schedule() -> DeadlineSchedule {
+        DeadlineSchedule::new(Time(0), PERIOD)
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_punctual_loop_misses_nothing() {
+    fn punctual_loop_misses_nothing() {
         let mut schedule = schedule();
         for n in 0..100 {
             let now = schedule.deadline() + Span(20_000);
@@ -282,10 +282,10 @@ mod tests {
     }
 
     #[test]
-    fn a_late_loop_skips_and_counts() {
+    fn late_loop_skips_and_counts_deadlines() {
         let mut schedule = schedule();
         schedule.wake(Time(0));
-        // Deadline 1 was waited for; 2 and 3 passed unserved; 4 is only 0.1 ms away.
+        // Deadline 1 was awaited; 2 and 3 passed without a tick; 4 is only 0.1 ms away.
         let late = schedule.wake(Time(3_900_000));
         assert_eq!((late.n, late.missed, late.late), (3, 2, Span(2_900_000)));
         assert_eq!(schedule.deadline(), Time(5 * PERIOD.0));
@@ -294,9 +294,9 @@ mod tests {
     }
 
     #[test]
-    fn impossible_periods_and_tails_are_bounded() {
+    fn invalid_periods_and_spin_times_are_bounded() {
         for period_ns in [0, -1, 9_999, i64::MIN] {
-            let mut schedule = Schedule::new(Time(0), Span(period_ns));
+            let mut schedule = DeadlineSchedule::new(Time(0), Span(period_ns));
             schedule.wake(Time(0));
             assert_eq!(schedule.deadline(), Time(PERIOD_MIN.0));
         }
@@ -341,11 +341,11 @@ mod tests {
         }
 
         #[test]
-        fn any_moment_is_answered(
+        fn any_time_gives_a_tick(
             (period_ns, first) in any::<(i64, i64)>(),
             moments in prop::array::uniform8(any::<i64>()),
         ) {
-            let mut schedule = Schedule::new(Time(first), Span(period_ns));
+            let mut schedule = DeadlineSchedule::new(Time(first), Span(period_ns));
             for now in moments {
                 let tick = schedule.wake(Time(now));
                 prop_assert!(tick.late >= Span(0));

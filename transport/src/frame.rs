@@ -1,93 +1,102 @@
-//! The haptic frame: all that one side tells the other, every tick.
+//! Haptic frame: all that one side sends to the other in every tick.
 //!
-//! Every quantity that must survive loss, duplication and reordering is cumulative (teleop E6b):
-//! a receiver that sees only the newest frame has lost nothing. Fixed size, so that no length in
-//! it can lie.
-
-use serde::{Deserialize, Serialize};
+//! Every quantity that must survive loss, duplication and reordering is cumulative (teleop E6b): a
+//! receiver that gets only the newest frame has lost nothing. The size is fixed, so a frame contains no
+//! length that could be wrong.
 
 use crate::Axes;
+use crate::msg::message;
 
-/// One frame of the stream, master to slave or slave to master.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct HapticFrame {
-    /// Run of the sender, drawn when it started; 0 is unknown. All its sums count from that start.
-    pub session: u64,
-    /// Run of the receiver for which the sums are meant; 0 if the sender has heard of none. A
-    /// receiver that started anew must not take what was meant for its former run.
-    pub peer_session: u64,
-    /// Counts the frames that the sender made, from 1; 0 is no frame.
-    pub sequence: u64,
-    /// When it was sent, on the sender's clock \[ns\].
-    pub sent_ns: i64,
-    /// `sent_ns` of the newest frame that the sender had received (teleop E17, t1) \[ns\].
-    pub echo_sent_ns: i64,
-    /// When the sender received that frame, on its own clock (teleop E17, t2) \[ns\].
-    pub echo_received_ns: i64,
-    /// Counts changes of the wave impedance while the session runs; the slave sends the master's count
-    /// back with the first wave made with that b. So the master knows until when waves of an earlier
-    /// epoch arrive. They are decoded with `impedance_nspm`, which every frame says itself.
-    pub impedance_epoch: u32,
-    /// Sender's state, see [`FrameFlags`].
-    pub flags: u32,
-    /// Wave impedance b that this frame's wave and integral are made with \[N s/m\].
-    pub impedance_nspm: f64,
-    /// Position: the handle's (from the master) or the robot's (from the slave) \[m\].
-    pub position_m: Axes,
-    /// Its velocity \[m/s\].
-    pub velocity_mps: Axes,
-    /// Port force \[N\]: written to the handle (master), or coupling force on the robot (slave).
-    pub port_force_n: Axes,
-    /// Measured contact force on the probe \[N\] (slave); zero from the master.
-    pub contact_force_n: Axes,
-    /// Newest wave sample u (master) or w (slave) \[sqrt(W)\].
-    pub wave: Axes,
-    /// Integral of the wave since `peer_session` began, sum of `wave * T` \[sqrt(W) s\]; at a change of
-    /// b all of it is told anew in the new b, so that `sqrt(2/b)` of it is the same length.
-    pub wave_integral: Axes,
-    /// Energy sent in this direction since `peer_session` began \[J\], never decreasing.
-    pub energy_sent_j: Axes,
-    /// Energy left in the sender's account \[J\]; a hint for sharing, never booked.
-    pub reservoir_j: Axes,
-    /// Strokes since the tissue was whole ([`crate::stroke`]): of the twin (from the master), or of the tissue that
-    /// this frame tells of (from the slave); so each side hears what the other has, and what it lacks.
-    pub strokes: u64,
-    /// One number for which elements of the sender's tissue are there, linked and held, after those
-    /// strokes; 0 of tissue that no stroke can open.
-    pub topology: u64,
+message! {
+    "palpate_msgs/msg/HapticFrame"
+    /// One frame of the stream, master to slave or slave to master.
+    #[derive(Copy, Default)]
+    pub struct HapticFrame {
+        /// Run of the sender, drawn at its start; 0 is unknown. All its sums count from that start.
+        pub session: u64,
+        /// Run of the receiver for which the sums are meant; 0 if the sender has received none. A
+        /// receiver that restarted must not use sums that were meant for its former run.
+        pub peer_session: u64,
+        /// Number of the frame, from 1; 0 is no frame.
+        pub sequence: u64,
+        /// Time of sending, on the sender's clock \[ns\].
+        pub sent_ns: i64,
+        /// `sent_ns` of the newest frame that the sender had received (teleop E17, t1) \[ns\].
+        pub echo_sent_ns: i64,
+        /// Time at which the sender received that frame, on its own clock (teleop E17, t2) \[ns\].
+        pub echo_received_ns: i64,
+        /// Number of changes of the wave impedance so far. The slave echoes the master's number with the first
+        /// wave of the new b, so the master can tell until when waves of an earlier epoch arrive. They are
+        /// decoded with `impedance_nspm`, which is in every frame.
+        pub impedance_epoch: u32,
+        /// Sender's state, see [`FrameFlags`].
+        pub flags: u32,
+        /// Wave impedance b of this frame's wave and integral \[N s/m\].
+        pub impedance_nspm: f64,
+        /// Position: the handle's (from the master) or the robot's (from the slave) \[m\].
+        pub position_m: Axes,
+        /// Velocity of the handle or the robot \[m/s\].
+        pub velocity_mps: Axes,
+        /// Port force \[N\]: written to the handle (master), or coupling force on the robot (slave).
+        pub port_force_n: Axes,
+        /// Measured contact force on the probe \[N\] (slave); zero from the master.
+        pub contact_force_n: Axes,
+        /// Newest wave sample u (master) or w (slave) \[sqrt(W)\].
+        pub wave: Axes,
+        /// Integral of the wave since `peer_session` began, sum of `wave * T` \[sqrt(W) s\]. A change of b rescales
+        /// the whole sum, so that `sqrt(2/b)` times it remains the same length.
+        pub wave_integral: Axes,
+        /// Energy sent in this direction since `peer_session` began \[J\], never decreasing.
+        pub energy_sent_j: Axes,
+        /// Level of the sender's energy tank \[J\]; used to distribute energy, never added to a balance.
+        pub reservoir_j: Axes,
+        /// Edit batches since the tissue was whole ([`crate::edit_batch`]; a stroke is a batch of edits): those of the
+        /// twin (from the master), or those that the remote tissue has finished, applied or refused (from the slave).
+        pub strokes: u64,
+        /// Hash of the nodes, links and pins of the sender's tissue after those batches; 0 for tissue
+        /// that cannot be edited.
+        pub topology: u64,
+    }
 }
 
 impl HapticFrame {
-    /// Length of an encoded frame, with its CDR encapsulation header \[bytes\].
-    pub const ENCODED_BYTES: usize = 340;
-
-    /// Wave impedance that its wave was made with, if it is one \[N s/m\].
+    /// Wave impedance of its wave, if that is within 0.1 to 1000 N s/m.
     #[must_use]
-    pub fn made_with_nspm(&self) -> Option<f64> {
+    pub fn wave_impedance_nspm(&self) -> Option<f64> {
         (0.1..=1000.0)
             .contains(&self.impedance_nspm)
             .then_some(self.impedance_nspm)
     }
 
-    /// Whether every number in it could come from a machine: a frame that is not must not be used.
+    /// True if every number is physically possible: a frame for which this is false must not be used.
     ///
-    /// Energies and integrals grow with a session; 1 MJ and 1e6 sqrt(W) s are years of palpation.
+    /// Energies and integrals grow during a session; it takes years of palpation to reach 1 MJ or 1e6 sqrt(W) s.
     #[must_use]
     pub fn is_plausible(&self) -> bool {
-        let within = |values: &Axes, most: f64| values.iter().all(|value| value.abs() <= most);
+        let [_, _, others @ ..] = self.axes();
+        let mut others = others.iter().flat_map(|(_, values)| values.iter());
         is_plausible(&self.position_m, &self.velocity_mps)
-            && within(&self.port_force_n, 1e6)
-            && within(&self.contact_force_n, 1e6)
-            && within(&self.wave, 1e6)
-            && within(&self.wave_integral, 1e6)
-            && within(&self.energy_sent_j, 1e6)
-            && within(&self.reservoir_j, 1e6)
+            && others.all(|value| value.abs() <= 1e6)
             && self.impedance_nspm.is_finite()
+    }
+
+    /// Numbers of the frame by axis, with the names of their fields.
+    pub(crate) fn axes(&self) -> [(&'static str, &Axes); 8] {
+        [
+            ("position_m", &self.position_m),
+            ("velocity_mps", &self.velocity_mps),
+            ("port_force_n", &self.port_force_n),
+            ("contact_force_n", &self.contact_force_n),
+            ("wave", &self.wave),
+            ("wave_integral", &self.wave_integral),
+            ("energy_sent_j", &self.energy_sent_j),
+            ("reservoir_j", &self.reservoir_j),
+        ]
     }
 }
 
-/// Whether a position \[m\] and a velocity \[m/s\] could come from a device: within 10 m and
-/// 1000 m/s, and numbers at all.
+/// True if a position \[m\] and a velocity \[m/s\] are physically possible: within 10 m and
+/// 1000 m/s, and not not-a-number.
 #[must_use]
 pub fn is_plausible(position_m: &Axes, velocity_mps: &Axes) -> bool {
     position_m.iter().all(|value| value.abs() <= 10.0)
@@ -98,20 +107,20 @@ pub fn is_plausible(position_m: &Axes, velocity_mps: &Axes) -> bool {
 pub struct FrameFlags;
 
 impl FrameFlags {
-    /// The operator is present and motion may pass.
+    /// The operator is present and motion is enabled.
     pub const ENGAGED: u32 = 1;
-    /// The contact force is known (unset: unknown, which is not zero).
+    /// The contact force is known (unset: unknown, which differs from zero).
     pub const FORCE_VALID: u32 = 1 << 1;
     /// The operator's tweezers are closed (or the gripper is).
-    pub const CLOSED: u32 = 1 << 2;
+    pub const GRIPPER_CLOSED: u32 = 1 << 2;
     /// The sender has latched a fault.
     pub const FAULT: u32 = 1 << 3;
 
     /// Lowest of the four bits that number the coupling method.
     const MODE_SHIFT: u32 = 8;
 
-    /// These flags with the number of the coupling method that the frame was made in, 0 to 15; 0 is the
-    /// one agreed on, in a session that never switches.
+    /// Returns these flags with the number of the coupling method of the frame, 0 to 15; 0 is the agreed
+    /// method, in a session that never switches.
     #[must_use]
     pub fn with_mode(flags: u32, code: u32) -> u32 {
         (flags & !(0xF << Self::MODE_SHIFT)) | (code & 0xF) << Self::MODE_SHIFT
@@ -124,84 +133,95 @@ impl FrameFlags {
     }
 }
 
-/// Former runs of a sender that are told apart from a new one.
-const RETIRED: usize = 16;
+/// Former runs of a sender that are kept to recognise their late frames.
+const FORMER_RUNS_MAX: usize = 16;
 
-/// Which run of a sender counts, and how far its frames have come.
+/// Tracker of a sender's current run and the newest number of its frames.
 ///
-/// The newest run that was heard of counts. A frame of a former one is late, however new it is;
-/// one that still arrives keeps its place among those remembered.
+/// The newest run counts. A frame of a former run is late, however new it is; a former run that still
+/// sends keeps its place among those remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Succession {
+pub struct SequenceTracker {
     session: u64,
     sequence: u64,
-    /// Most recently seen first; 0 is an empty place.
-    retired: [u64; RETIRED],
+    /// Most recent first; 0 is an empty place.
+    former_runs: [u64; FORMER_RUNS_MAX],
 }
 
-/// Where a frame stands in its sender's succession.
+/// Order of a frame among those of its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// The first that was ever heard.
+pub enum FrameOrder {
+    /// The first frame of all.
     First,
     /// Newer than all before.
     Next,
-    /// The first of a sender that started again.
+    /// The first frame of a sender that restarted.
     Restarted,
-    /// The newest once more.
+    /// A repetition of the newest.
     Repeated,
     /// Overtaken by a newer one, or of a former run.
     Late,
     /// Number 0, which is no frame.
-    Void,
+    Invalid,
 }
 
-impl Succession {
-    /// Of a sender whose run is known before its first frame; 0 is unknown.
+impl FrameOrder {
+    /// True if the frame may be used and is to be passed to [`SequenceTracker::accept`].
     #[must_use]
-    pub fn of(session: u64) -> Self {
+    pub fn is_accepted(self) -> bool {
+        matches!(self, Self::First | Self::Next | Self::Restarted)
+    }
+}
+
+impl SequenceTracker {
+    /// Creates a tracker of a sender whose run is known before its first frame; 0 is unknown.
+    #[must_use]
+    pub fn from_run(session: u64) -> Self {
         Self {
             session,
             ..Self::default()
         }
     }
 
-    /// The run that counts; 0 if none is known.
+    /// Run that counts; 0 if none is known.
     #[must_use]
-    pub fn session(&self) -> u64 {
+    pub fn run_id(&self) -> u64 {
         self.session
     }
 
-    /// Where a frame stands; it counts only after [`Self::advance`].
-    pub fn judge(&mut self, frame: &HapticFrame) -> Order {
+    /// Classifies a frame; the frame counts only after [`Self::accept`].
+    pub fn classify(&mut self, frame: &HapticFrame) -> FrameOrder {
         if frame.sequence == 0 {
-            return Order::Void;
+            return FrameOrder::Invalid;
         }
         if frame.session == self.session {
             return match frame.sequence.cmp(&self.sequence) {
-                core::cmp::Ordering::Greater => Order::Next,
-                core::cmp::Ordering::Equal => Order::Repeated,
-                core::cmp::Ordering::Less => Order::Late,
+                core::cmp::Ordering::Greater => FrameOrder::Next,
+                core::cmp::Ordering::Equal => FrameOrder::Repeated,
+                core::cmp::Ordering::Less => FrameOrder::Late,
             };
         }
         if *self == Self::default() {
-            return Order::First;
+            return FrameOrder::First;
         }
-        let known = self.retired.iter().position(|&run| run == frame.session);
+        let known = self
+            .former_runs
+            .iter()
+            .position(|&run| run == frame.session);
         match known.filter(|_| frame.session != 0) {
             Some(place) => {
-                self.retired[..=place].rotate_right(1);
-                Order::Late
+                self.former_runs[..=place].rotate_right(1);
+                FrameOrder::Late
             }
-            None => Order::Restarted,
+            None => FrameOrder::Restarted,
         }
     }
 
-    /// Let a frame count that was judged first, next or restarted.
-    pub fn advance(&mut self, frame: &HapticFrame) {
+    /// Accepts a frame that was classified as first, next or restarted.
+    pub fn accept(&mut self, frame: &HapticFrame) {
         if frame.session != self.session && self.session != 0 {
-            self.retired.rotate_right(1);
-            self.retired[0] = self.session;
+            self.former_runs.rotate_right(1);
+            self.former_runs[0] = self.session;
         }
         self.session = frame.session;
         self.sequence = frame.sequence;
@@ -222,56 +242,56 @@ mod tests {
         }
     }
 
-    fn take(succession: &mut Succession, session: u64, sequence: u64) -> Order {
+    fn take(tracker: &mut SequenceTracker, session: u64, sequence: u64) -> FrameOrder {
         let frame = frame(session, sequence);
-        let order = succession.judge(&frame);
-        if matches!(order, Order::First | Order::Next | Order::Restarted) {
-            succession.advance(&frame);
+        let order = tracker.classify(&frame);
+        if order.is_accepted() {
+            tracker.accept(&frame);
         }
         order
     }
 
     #[test]
-    fn a_new_run_counts_at_once_and_a_former_one_never_again() {
-        let mut known = Succession::default();
-        assert_eq!(take(&mut known, 7, 500), Order::First);
-        assert_eq!(take(&mut known, 7, 500), Order::Repeated);
-        assert_eq!(take(&mut known, 7, 499), Order::Late);
-        assert_eq!(take(&mut known, 9, 1), Order::Restarted);
-        assert_eq!(take(&mut known, 7, 501), Order::Late);
-        assert_eq!(take(&mut known, 9, 2), Order::Next);
-        assert_eq!(take(&mut known, 9, 0), Order::Void);
-        // a former run that is still heard stays known, however many come and go
-        for run in 100..100 + 4 * RETIRED as u64 {
-            assert_eq!(take(&mut known, run, 1), Order::Restarted);
-            assert_eq!(take(&mut known, 7, 600), Order::Late);
+    fn new_run_replaces_the_former_one_for_good() {
+        let mut tracker = SequenceTracker::default();
+        assert_eq!(take(&mut tracker, 7, 500), FrameOrder::First);
+        assert_eq!(take(&mut tracker, 7, 500), FrameOrder::Repeated);
+        assert_eq!(take(&mut tracker, 7, 499), FrameOrder::Late);
+        assert_eq!(take(&mut tracker, 9, 1), FrameOrder::Restarted);
+        assert_eq!(take(&mut tracker, 7, 501), FrameOrder::Late);
+        assert_eq!(take(&mut tracker, 9, 2), FrameOrder::Next);
+        assert_eq!(take(&mut tracker, 9, 0), FrameOrder::Invalid);
+        // a former run that still sends frames stays known, however many other runs there are
+        for run in 100..100 + 4 * FORMER_RUNS_MAX as u64 {
+            assert_eq!(take(&mut tracker, run, 1), FrameOrder::Restarted);
+            assert_eq!(take(&mut tracker, 7, 600), FrameOrder::Late);
         }
     }
 
     #[test]
-    fn a_run_told_beforehand_is_no_restart() {
-        let mut told = Succession::of(7);
-        assert_eq!(take(&mut told, 7, 3), Order::Next);
-        let mut other = Succession::of(7);
-        assert_eq!(take(&mut other, 8, 3), Order::Restarted);
+    fn run_known_beforehand_is_no_restart() {
+        let mut tracker = SequenceTracker::from_run(7);
+        assert_eq!(take(&mut tracker, 7, 3), FrameOrder::Next);
+        let mut other = SequenceTracker::from_run(7);
+        assert_eq!(take(&mut other, 8, 3), FrameOrder::Restarted);
     }
 
     proptest! {
-        /// Whatever order frames come in, each run's admitted numbers go up and no run comes twice.
+        /// Numbers of accepted frames of each run increase and no run returns, in any order of frames.
         #[test]
-        fn runs_and_numbers_never_go_back(
+        fn runs_and_sequence_numbers_never_decrease(
             frames in prop::collection::vec((0_u64..6, 0_u64..40), 1..200),
         ) {
-            let mut known = Succession::default();
-            let mut admitted: Vec<(u64, u64)> = Vec::new();
+            let mut tracker = SequenceTracker::default();
+            let mut accepted: Vec<(u64, u64)> = Vec::new();
             for (session, sequence) in frames {
-                let order = take(&mut known, session, sequence);
-                if matches!(order, Order::First | Order::Next | Order::Restarted) {
-                    if let Some(&(run, number)) = admitted.last() {
-                        let again = session != 0 && admitted.iter().any(|one| one.0 == session);
+                let order = take(&mut tracker, session, sequence);
+                if order.is_accepted() {
+                    if let Some(&(run, number)) = accepted.last() {
+                        let again = session != 0 && accepted.iter().any(|one| one.0 == session);
                         prop_assert!((run == session && number < sequence) || !again);
                     }
-                    admitted.push((session, sequence));
+                    accepted.push((session, sequence));
                 }
             }
         }

@@ -1,11 +1,11 @@
-//! Where threads meet without waiting for each other: the latest value, and a ring of values.
+//! Wait-free cells between threads: the latest value, and a ring of values.
 //!
 //! Source: ours, over the crates `triple_buffer` and `rtrb`. [`latest`] is for values of which only
 //! the newest counts (a frame, a command); [`ring`] for values that should all arrive (records).
-//! Every call is wait-free and allocates nothing; both are for one writer and one reader. Values
-//! are meant to be plain data: dropping one that owns memory would free it on the servo thread.
+//! Every call is wait-free and allocates nothing; both have one writer and one reader. Values
+//! should be plain data: dropping one that owns memory would free it on the servo thread.
 
-/// A cell that holds the newest value; the reader sees `initial` until something is written.
+/// Creates a cell that holds the newest value; the reader gets `initial` until something is written.
 #[must_use]
 pub fn latest<T: Clone + Send>(initial: T) -> (LatestWriter<T>, LatestReader<T>) {
     let (input, output) = triple_buffer::triple_buffer(&initial);
@@ -19,18 +19,18 @@ pub struct LatestWriter<T: Send> {
 }
 
 impl<T: Send> LatestWriter<T> {
-    /// Replace the value; one that was not read in time is gone.
+    /// Replaces the value; one that was not read in time is lost.
     pub fn write(&mut self, value: T) {
         self.input.write(value);
     }
 
-    /// The buffer that the next [`Self::publish`] shows, for values too large to be copied twice. What it
-    /// holds is any earlier value.
+    /// Buffer that the next [`Self::publish`] makes visible, for values too large to be copied twice. Its
+    /// content is any earlier value.
     pub fn draft(&mut self) -> &mut T {
         self.input.input_buffer_mut()
     }
 
-    /// Show what [`Self::draft`] holds, as [`Self::write`] would.
+    /// Makes the value in [`Self::draft`] visible, as [`Self::write`] would.
     pub fn publish(&mut self) {
         self.input.publish();
     }
@@ -43,18 +43,18 @@ pub struct LatestReader<T: Send> {
 }
 
 impl<T: Send> LatestReader<T> {
-    /// The newest value, new or not.
+    /// Returns the newest value, new or not.
     pub fn read(&mut self) -> &T {
         self.output.read()
     }
 
-    /// The newest value if it was written since the last call of this or of [`Self::read`].
+    /// Returns the newest value if it was written since the last call of this or of [`Self::read`].
     pub fn read_new(&mut self) -> Option<&T> {
         self.output.update().then(|| self.output.output_buffer())
     }
 }
 
-/// A first-in first-out ring with place for `capacity` values.
+/// Creates a first-in first-out ring with room for `capacity` values.
 #[must_use]
 pub fn ring<T: Send>(capacity: usize) -> (RingSender<T>, RingReceiver<T>) {
     let (producer, consumer) = rtrb::RingBuffer::new(capacity);
@@ -71,7 +71,7 @@ pub struct RingSender<T> {
 }
 
 impl<T> RingSender<T> {
-    /// Append a value; if the ring is full this newest value is dropped. Gives whether it was taken.
+    /// Appends a value; if the ring is full this newest value is dropped. Returns true if it was stored.
     pub fn push(&mut self, value: T) -> bool {
         self.ring.push(value).is_ok()
     }
@@ -84,21 +84,9 @@ pub struct RingReceiver<T> {
 }
 
 impl<T> RingReceiver<T> {
-    /// The oldest value, if there is one.
+    /// Removes and returns the oldest value, if there is one.
     pub fn pop(&mut self) -> Option<T> {
         self.ring.pop().ok()
-    }
-
-    /// Values that wait.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.ring.slots()
-    }
-
-    /// Whether nothing waits.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ring.is_empty()
     }
 }
 
@@ -108,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reader_knows_what_is_new() {
+    fn reader_distinguishes_new_values() {
         let (mut writer, mut reader) = latest(7);
         assert_eq!(reader.read_new(), None);
         assert_eq!(reader.read(), &7);
@@ -123,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_is_seen_once_it_is_published() {
+    fn draft_is_visible_once_published() {
         let (mut writer, mut reader) = latest(vec![0; 3]);
         writer.draft()[1] = 5;
         assert_eq!(reader.read(), &[0; 3]);
@@ -136,15 +124,15 @@ mod tests {
         let (mut producer, mut consumer) = ring(3);
         let taken: Vec<bool> = (0..5).map(|value| producer.push(value)).collect();
         assert_eq!(taken, [true, true, true, false, false]);
-        assert_eq!(consumer.len(), 3);
+        assert_eq!(consumer.ring.slots(), 3);
         drop(producer);
         let left: Vec<i32> = std::iter::from_fn(|| consumer.pop()).collect();
         assert_eq!(left, [0, 1, 2]);
-        assert!(consumer.is_empty());
+        assert!(consumer.ring.is_empty());
     }
 
     #[test]
-    fn a_ring_without_place_takes_nothing() {
+    fn ring_without_capacity_stores_nothing() {
         let (mut producer, mut consumer) = ring(0);
         assert!(!producer.push(1));
         assert_eq!(consumer.pop(), None);
@@ -166,7 +154,7 @@ mod tests {
                 continue;
             };
             assert!(value.iter().all(|part| *part == value[0]), "torn");
-            assert!(value[0] > newest, "said to be new, but is not");
+            assert!(value[0] > newest, "reported as new, but is not");
             newest = value[0];
         }
         thread.join().expect("the writer ends");
@@ -175,14 +163,14 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(8))]
         #[test]
-        fn two_threads_lose_only_what_was_not_taken(capacity in 1_usize..64, count in 0_u64..50_000) {
+        fn two_threads_lose_only_dropped_values(capacity in 1_usize..64, count in 0_u64..50_000) {
             let (mut producer, mut consumer) = ring(capacity);
             let thread = std::thread::spawn(move || {
                 (1..=count).filter(|value| !producer.push([*value; 16])).count() as u64
             });
             let (mut popped, mut last) = (0, 0);
             loop {
-                // Asked before popping: what was pushed before the end is then still found.
+                // Read before popping: values pushed before the end are then still found.
                 let ended = thread.is_finished();
                 while let Some(value) = consumer.pop() {
                     prop_assert!(value.iter().all(|part| *part == value[0]), "torn");

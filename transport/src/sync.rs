@@ -1,16 +1,16 @@
 //! Offset of the other side's clock and one-way delay, each with a bound of its error.
 //!
-//! Source: teleop E17; window, drift allowance and skew fit are ours. A message that left at t1 and
-//! arrived at t2 (their clock), answered at t3 (their clock) and back at t4 gives
+//! Source: teleop E17; window, drift allowance and skew fit are ours. A message is sent at t1 (our
+//! clock), received at t2 (their clock), answered at t3 (their clock) and received back at t4:
 //!
 //! ```text
 //! offset = ((t2 - t1) + (t3 - t4)) / 2      theirs minus ours
 //! rtt    = (t4 - t1) - (t3 - t2)            time on the way, both directions
 //! ```
 //!
-//! Whatever the asymmetry of the path, the offset is then wrong by at most rtt / 2. A sample ages:
-//! clocks whose rates differ by at most 500 ppm drift apart by that much a second, so
-//! that a sample's bound, a time `age` after its t1, is
+//! The offset is then wrong by at most rtt / 2, whatever the asymmetry of the path. A sample ages:
+//! clocks whose rates differ by at most 500 ppm drift apart by that much a second. The bound of a
+//! sample, a time `age` after its t1, is therefore
 //!
 //! ```text
 //! bound = rtt / 2 + SKEW_LIMIT (t3 - t2) / 2 + (SKEW_LIMIT + |skew|) age
@@ -18,41 +18,26 @@
 //!
 //! where `skew` is the fitted rate by which the sample's offset is carried forward. The sample with
 //! the smallest bound in a sliding window of 16 s is used; with equal ages that is the one of least
-//! round trip. The bound holds for every sample as long as no packet arrives before it was sent and
-//! the clocks keep within the limit; nothing is assumed about symmetry, jitter or loss.
+//! round trip. The bound holds as long as no packet arrives before it was sent and the clocks keep
+//! within the limit; it assumes nothing about symmetry, jitter or loss.
 
 use crate::clock::{Span, Time};
 use crate::frame::HapticFrame;
 
-/// Largest difference of the two clocks' rates for which the bound is claimed \[ppm\]: what NTP
-/// allows a clock that it disciplines.
+/// Largest difference of the two clocks' rates for which the bound is claimed \[ppm\]: the limit of NTP
+/// for a clock that it disciplines.
 const SKEW_LIMIT_PPM: f64 = 500.0;
 
 /// The same as a divisor: a span over this is its drift allowance.
 const DRIFT_DIVISOR: i64 = 2000;
 const BUCKETS: usize = 32;
 const BUCKET_NS: i64 = 500_000_000;
-/// Spread of clock rates expected before anything is measured \[s/s\].
+/// Expected spread of clock rates before any measurement \[s/s\].
 const SKEW_PRIOR: f64 = 100e-6;
 /// Error of an offset that has the least round trip of the window \[s\]: time stamping.
 const STAMP_ERROR_S: f64 = 10e-6;
-/// No span of a session is longer; keeps sums of spans within 64 bits.
+/// Upper bound of every span of a session; keeps sums of spans within 64 bits.
 const SPAN_NS_MAX: i64 = i64::MAX / 16;
-
-/// What is known of the other side's clock.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SyncEstimate {
-    /// Their clock minus ours, now.
-    pub offset: Span,
-    /// Largest possible error of `offset`.
-    pub bound: Span,
-    /// By how much their clock is faster, fitted over the window \[ppm\]; no bound is claimed.
-    pub skew_ppm: f64,
-    /// Least round trip in the window.
-    pub rtt_min: Span,
-    /// Newest round trip.
-    pub rtt_latest: Span,
-}
 
 /// Clock offset, skew and delay from four timestamps. Fixed size, allocates nothing.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -62,14 +47,12 @@ pub struct ClockSync {
     /// Fitted rate of their clock against ours \[s/s\].
     skew: f64,
     rtt_latest: Option<Span>,
-    latest: Time,
-    rejected: u64,
 }
 
 /// One exchange.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Sample {
-    /// When it began and ended, t1 and t4.
+    /// Start and end of the exchange, t1 and t4.
     began: Time,
     ended: Time,
     offset: Span,
@@ -78,23 +61,22 @@ struct Sample {
     half: Span,
 }
 
-/// The best of the samples that ended within one stretch of the window.
+/// Best of the samples that ended within one interval of the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Bucket {
     index: i64,
     best: Sample,
-    rtt_min: Span,
 }
 
 impl Sample {
-    /// The exchange of four timestamps; none if they contradict each other.
+    /// Creates the sample of four timestamps; none if they contradict each other.
     fn new(t1: Time, t2: Time, t3: Time, t4: Time) -> Option<Self> {
         let took = span_between(t1, t4)?;
         let held = span_between(t2, t3)?;
         let out = i128::from(t2.0) - i128::from(t1.0);
         let back = i128::from(t3.0) - i128::from(t4.0);
         let offset = i64::try_from((out + back) / 2).ok()?;
-        // Their clock may have counted more than ours meanwhile, by the drift and no further.
+        // Their clock may have run ahead of ours meanwhile, by at most the drift.
         let rtt = took - held;
         let half = Span((rtt.0 + drift(held).0) / 2 + 1);
         if half.0 < 0 || offset.unsigned_abs() > SPAN_NS_MAX.unsigned_abs() {
@@ -109,7 +91,7 @@ impl Sample {
         })
     }
 
-    /// The bound up to a term that is the same for all samples at any one moment.
+    /// Bound of the sample, up to a term that is the same for all samples at one time.
     fn score(&self) -> Span {
         self.half - Span(self.began.0 / DRIFT_DIVISOR)
     }
@@ -125,21 +107,18 @@ impl Sample {
 }
 
 impl ClockSync {
-    /// Take the four timestamps of one exchange: sent `t1` and received back `t4` on our clock,
-    /// received `t2` and answered `t3` on theirs. Gives whether they made sense; timestamps that
-    /// contradict each other are counted and left out.
+    /// Takes the four timestamps of one exchange: sent `t1` and received back `t4` on our clock,
+    /// received `t2` and answered `t3` on theirs. Returns false, and drops them, if the timestamps
+    /// contradict each other.
     pub fn sample(&mut self, t1: Time, t2: Time, t3: Time, t4: Time) -> bool {
         let Some(sample) = Sample::new(t1, t2, t3, t4) else {
-            self.rejected = self.rejected.saturating_add(1);
             return false;
         };
         self.rtt_latest = Some(sample.rtt);
-        self.latest = t4;
         let index = t4.0.div_euclid(BUCKET_NS);
         let place = index.rem_euclid(BUCKETS as i64) as usize;
         match &mut self.buckets[place] {
             Some(bucket) if bucket.index == index => {
-                bucket.rtt_min = bucket.rtt_min.min(sample.rtt);
                 if sample.is_better_than(&bucket.best) {
                     bucket.best = sample;
                 }
@@ -151,7 +130,6 @@ impl ClockSync {
                 *opened = Some(Bucket {
                     index,
                     best: sample,
-                    rtt_min: sample.rtt,
                 });
                 self.slide(index);
             }
@@ -159,9 +137,9 @@ impl ClockSync {
         true
     }
 
-    /// Take the echo of a frame that was received at `received` on our clock (teleop E17): t1 and
-    /// t2 are its echo of our newest frame, t3 its own sending. A frame without an echo, whose
-    /// sender has received nothing yet, gives nothing.
+    /// Takes the echo in a frame that was received at `received` on our clock (teleop E17): t1 and
+    /// t2 are its echo of our newest frame, t3 its own sending. Returns false for a frame without an
+    /// echo, whose sender has received nothing yet.
     pub fn on_frame(&mut self, frame: &HapticFrame, received: Time) -> bool {
         if frame.echo_sent_ns == 0 && frame.echo_received_ns == 0 {
             return false;
@@ -170,27 +148,8 @@ impl ClockSync {
         self.sample(t1, t2, Time(frame.sent_ns), received)
     }
 
-    /// The estimate as of the newest sample; none before the first one.
-    #[must_use]
-    pub fn estimate(&self) -> Option<SyncEstimate> {
-        self.estimate_at(self.latest)
-    }
-
-    /// The estimate at a moment of our clock; none before the first sample.
-    #[must_use]
-    pub fn estimate_at(&self, now: Time) -> Option<SyncEstimate> {
-        let (offset, bound) = self.offset_at(now)?;
-        Some(SyncEstimate {
-            offset,
-            bound,
-            skew_ppm: self.skew * 1e6,
-            rtt_min: self.windowed().map(|bucket| bucket.rtt_min).min()?,
-            rtt_latest: self.rtt_latest?,
-        })
-    }
-
-    /// How long ago something stamped `sent_remote_ns` on their clock was sent, at `now` on ours:
-    /// (time, largest error). Never negative, for nothing arrives before it was sent.
+    /// Age at `now` on our clock of something stamped `sent_remote_ns` on theirs: (age, largest error).
+    /// Never negative, as nothing arrives before it was sent.
     #[must_use]
     pub fn age(&self, sent_remote_ns: i64, now: Time) -> Option<(Span, Span)> {
         let (offset, bound) = self.offset_at(now)?;
@@ -211,17 +170,12 @@ impl ClockSync {
         self.rtt_latest
     }
 
-    /// Exchanges left out because their timestamps contradicted each other.
+    /// Their clock minus ours at a time of ours, and its largest error; none before the first sample.
     #[must_use]
-    pub fn rejected(&self) -> u64 {
-        self.rejected
-    }
-
-    /// Their clock minus ours at a moment of ours, and the largest error of that.
-    fn offset_at(&self, now: Time) -> Option<(Span, Span)> {
+    pub fn offset_at(&self, now: Time) -> Option<(Span, Span)> {
         let best = self.best?;
         let carried = Span::from_s(self.skew * (now - best.middle()).s());
-        // Any moment of the exchange may be the one at which the offset was exact.
+        // The offset was exact at some unknown time of the exchange.
         let age = magnitude(now - best.began).max(magnitude(now - best.ended));
         let bound = best.half + drift(age) + magnitude(carried);
         Some((best.offset + carried, bound))
@@ -231,7 +185,7 @@ impl ClockSync {
         self.buckets.iter().flatten()
     }
 
-    /// Forget what has left the window that ends with bucket `index`, and fit anew.
+    /// Removes buckets that left the window ending with bucket `index`, and fits the skew again.
     fn slide(&mut self, index: i64) {
         for place in &mut self.buckets {
             *place = place.filter(|bucket| bucket.index.abs_diff(index) < BUCKETS as u64);
@@ -243,10 +197,10 @@ impl ClockSync {
         self.skew = self.fit();
     }
 
-    /// Slope of a weighted line through the windowed offsets \[s/s\]. A sample's offset is wrong by
-    /// at most half of what its round trip exceeds that of the empty path, whose asymmetry bends no
-    /// line; the least one of the window stands for it, less sure the further the others are off.
-    /// The prior keeps a short or noisy line from swinging.
+    /// Slope of a weighted line through the windowed offsets \[s/s\]. The error of a sample's offset is at
+    /// most half of the excess of its round trip over that of the empty path, whose asymmetry is constant.
+    /// The least round trip of the window stands for the empty path, with less weight the more the others
+    /// differ. The prior keeps a short or noisy line from swinging.
     fn fit(&self) -> f64 {
         let samples = || self.windowed().map(|bucket| &bucket.best);
         let (Some(least), Some(origin)) = (samples().map(|s| s.half).min(), self.best) else {
@@ -281,13 +235,13 @@ impl ClockSync {
     }
 }
 
-/// Time from one moment to a later one of the same clock; none if it is not later, or absurd.
+/// Time from one time to a later one of the same clock; none if it is not later, or beyond the bound.
 fn span_between(from: Time, to: Time) -> Option<Span> {
     let span = to.0.checked_sub(from.0)?;
     (0..=SPAN_NS_MAX).contains(&span).then_some(Span(span))
 }
 
-/// By how much two clocks may drift apart in a span, rounded up.
+/// Largest drift of two clocks in a span, rounded up.
 fn drift(span: Span) -> Span {
     Span(span.0 / DRIFT_DIVISOR + 1)
 }
@@ -305,7 +259,7 @@ mod tests {
     const MS: i64 = 1_000_000;
     const APART_NS: i64 = 987_654_321_000;
 
-    /// Their clock at a moment of ours.
+    /// Their clock at a time of ours.
     fn theirs(ours: Time, skew_ppm: f64) -> Time {
         ours + Span(APART_NS) + Span::from_s((ours - Time(0)).s() * skew_ppm * 1e-6)
     }
@@ -317,9 +271,15 @@ mod tests {
         }
     }
 
-    /// What a run of exchanges showed.
+    /// Least round trip of the window.
+    fn rtt_min(sync: &ClockSync) -> Span {
+        let rtts = sync.windowed().map(|bucket| bucket.best.rtt);
+        rtts.min().expect("there are samples")
+    }
+
+    /// Statistics of a run of exchanges.
     #[derive(Debug, Default)]
-    struct Seen {
+    struct ExchangeStats {
         samples: u32,
         contained: u32,
         oneway_contained: u32,
@@ -329,33 +289,33 @@ mod tests {
         rtt_min: Span,
     }
 
-    /// One exchange a millisecond, answered after 0.4 ms of ours.
-    fn exchange(out: LinkParams, back: LinkParams, skew_ppm: f64, count: i64) -> Seen {
+    /// One exchange a millisecond, answered after 0.4 ms of our clock.
+    fn exchange(out: LinkParams, back: LinkParams, skew_ppm: f64, count: i64) -> ExchangeStats {
         let mut links = [out, back].map(|p| LinkModel::new(p, 5).expect("valid"));
         let mut sync = ClockSync::default();
-        let mut seen = Seen::default();
+        let mut stats = ExchangeStats::default();
         for k in 1..=count {
             let began = Time(k * MS);
             let Some(there) = arrival(&mut links[0], began) else {
                 continue;
             };
-            let left = there + Span(400_000);
-            let Some(ended) = arrival(&mut links[1], left) else {
+            let answered = there + Span(400_000);
+            let Some(ended) = arrival(&mut links[1], answered) else {
                 continue;
             };
-            let (t2, t3) = (theirs(there, skew_ppm), theirs(left, skew_ppm));
+            let (t2, t3) = (theirs(there, skew_ppm), theirs(answered, skew_ppm));
             assert!(sync.sample(began, t2, t3, ended));
-            let estimate = sync.estimate().expect("there is a sample");
-            let error = magnitude(estimate.offset - (theirs(ended, skew_ppm) - ended));
+            let (offset, width) = sync.offset_at(ended).expect("there is a sample");
+            let error = magnitude(offset - (theirs(ended, skew_ppm) - ended));
             let (oneway, bound) = sync.oneway(t3.0, ended).expect("there is a sample");
-            seen.samples += 1;
-            seen.contained += u32::from(error <= estimate.bound);
-            seen.oneway_contained += u32::from(magnitude(oneway - (ended - left)) <= bound);
-            seen.widest = seen.widest.max(estimate.bound);
-            (seen.error, seen.skew_ppm) = (error, estimate.skew_ppm);
-            seen.rtt_min = estimate.rtt_min;
+            stats.samples += 1;
+            stats.contained += u32::from(error <= width);
+            stats.oneway_contained += u32::from(magnitude(oneway - (ended - answered)) <= bound);
+            stats.widest = stats.widest.max(width);
+            (stats.error, stats.skew_ppm) = (error, sync.skew * 1e6);
+            stats.rtt_min = rtt_min(&sync);
         }
-        seen
+        stats
     }
 
     #[test]
@@ -369,29 +329,29 @@ mod tests {
         };
         for skew_ppm in [-200.0, 0.0, 200.0] {
             for (out_ms, back_ms) in [(80.0, 20.0), (20.0, 80.0)] {
-                let seen = exchange(impaired(out_ms), impaired(back_ms), skew_ppm, 125_000);
-                assert!(seen.samples >= 100_000, "{seen:?}");
-                let least = (f64::from(seen.samples) * 0.999) as u32;
-                assert!(seen.contained >= least, "{seen:?}");
-                assert!(seen.oneway_contained >= least, "{seen:?}");
+                let stats = exchange(impaired(out_ms), impaired(back_ms), skew_ppm, 125_000);
+                assert!(stats.samples >= 100_000, "{stats:?}");
+                let least = (f64::from(stats.samples) * 0.999) as u32;
+                assert!(stats.contained >= least, "{stats:?}");
+                assert!(stats.oneway_contained >= least, "{stats:?}");
                 // Half of the empty path's round trip is 50 ms; no claim could be below 30 ms.
-                assert!(seen.widest <= Span(55 * MS), "{seen:?}");
-                assert!(seen.error >= Span(25 * MS), "{seen:?}");
+                assert!(stats.widest <= Span(55 * MS), "{stats:?}");
+                assert!(stats.error >= Span(25 * MS), "{stats:?}");
             }
         }
     }
 
     #[test]
-    fn symmetric_and_noise_free_is_exact() {
+    fn symmetric_noise_free_path_gives_the_exact_offset() {
         let link = LinkParams {
             oneway_ms: 50.0,
             ..LinkParams::default()
         };
         for skew_ppm in [-200.0, 0.0, 35.0] {
-            let seen = exchange(link, link, skew_ppm, 20_000);
-            assert!(seen.error <= Span(1_000), "{seen:?}");
-            assert!((seen.skew_ppm - skew_ppm).abs() < 0.1, "{seen:?}");
-            assert!((seen.rtt_min.ms() - 100.0).abs() < 0.001, "{seen:?}");
+            let stats = exchange(link, link, skew_ppm, 20_000);
+            assert!(stats.error <= Span(1_000), "{stats:?}");
+            assert!((stats.skew_ppm - skew_ppm).abs() < 0.1, "{stats:?}");
+            assert!((stats.rtt_min.ms() - 100.0).abs() < 0.001, "{stats:?}");
         }
     }
 
@@ -404,15 +364,15 @@ mod tests {
             ..LinkParams::default()
         };
         for skew_ppm in [-200.0, 0.0, 200.0] {
-            let seen = exchange(link, link, skew_ppm, 20_000);
-            assert!((seen.skew_ppm - skew_ppm).abs() < 2.0, "{seen:?}");
-            assert_eq!(seen.contained, seen.samples, "{seen:?}");
+            let stats = exchange(link, link, skew_ppm, 20_000);
+            assert!((stats.skew_ppm - skew_ppm).abs() < 2.0, "{stats:?}");
+            assert_eq!(stats.contained, stats.samples, "{stats:?}");
         }
     }
 
     /// Frames both ways at 1 kHz, each echoing the newest one received.
     #[test]
-    fn frames_carry_the_exchange() {
+    fn echoes_in_frames_give_the_offset() {
         let params = LinkParams {
             oneway_ms: 30.0,
             jitter_ms: 5.0,
@@ -449,23 +409,22 @@ mod tests {
             (from_them.sequence, from_them.sent_ns) = (k as u64, there.0);
             out.push(now, 200, from_us);
             back.push(now, 200, from_them);
-            let (Some(here), Some(away)) = (ours.estimate_at(now), remote.estimate_at(there))
-            else {
+            let (Some(here), Some(away)) = (ours.offset_at(now), remote.offset_at(there)) else {
                 continue;
             };
             let truth = there - now;
-            assert!(magnitude(here.offset - truth) <= here.bound);
-            assert!(magnitude(away.offset - (Span(0) - truth)) <= away.bound);
+            assert!(magnitude(here.0 - truth) <= here.1);
+            assert!(magnitude(away.0 - (Span(0) - truth)) <= away.1);
             let sent = Time(to_us.sequence as i64 * MS);
             let (age, bound) = ours.age(to_us.sent_ns, now).expect("there is a sample");
             assert!(magnitude(age - (now - sent)) <= bound);
             checked += 1;
         }
-        assert!(checked > 19_000 && ours.rejected() == 0 && remote.rejected() == 0);
+        assert!(checked > 19_000);
     }
 
     #[test]
-    fn nothing_is_known_before_an_echo() {
+    fn no_offset_before_an_echo() {
         let mut sync = ClockSync::default();
         let frame = HapticFrame {
             sequence: 1,
@@ -473,47 +432,46 @@ mod tests {
             ..HapticFrame::default()
         };
         assert!(!sync.on_frame(&frame, Time(9)));
-        assert_eq!(sync.estimate(), None);
+        assert_eq!(sync.offset_at(Time(9)), None);
         assert_eq!(sync.oneway(5, Time(9)), None);
-        assert_eq!((sync.rtt_latest(), sync.rejected()), (None, 0));
+        assert_eq!(sync.rtt_latest(), None);
     }
 
     #[test]
-    fn contradictions_are_left_out_and_counted() {
+    fn contradictory_timestamps_are_dropped() {
         let mut sync = ClockSync::default();
         let wrong = [
-            (10 * MS, 0, 0, 9 * MS),          // back before it left
+            (10 * MS, 0, 0, 9 * MS),          // received back before it was sent
             (0, 5 * MS, 4 * MS, 10 * MS),     // answered before it arrived
-            (0, 0, 20 * MS, 10 * MS),         // held for longer than it took
-            (i64::MIN, 0, 0, i64::MAX),       // took longer than any session
+            (0, 0, 20 * MS, 10 * MS),         // held longer than the whole exchange
+            (i64::MIN, 0, 0, i64::MAX),       // longer than any session
             (0, i64::MAX, i64::MAX, 10 * MS), // clocks centuries apart
         ];
         for (t1, t2, t3, t4) in wrong {
             assert!(!sync.sample(Time(t1), Time(t2), Time(t3), Time(t4)));
         }
-        assert_eq!(sync.rejected(), wrong.len() as u64);
-        assert_eq!(sync.estimate(), None);
+        assert_eq!(sync, ClockSync::default());
     }
 
     #[test]
-    fn the_window_forgets_a_path_that_is_gone() {
+    fn window_drops_samples_of_a_former_path() {
         let mut sync = ClockSync::default();
-        let mut rtt_min = |from_s: i64, to_s: i64, oneway_ns: i64| {
+        let mut after = |from_s: i64, to_s: i64, oneway_ns: i64| {
             for k in from_s * 1000..to_s * 1000 {
                 let t1 = Time(k * MS);
                 let t2 = t1 + Span(oneway_ns);
                 sync.sample(t1, t2, t2, t2 + Span(oneway_ns));
             }
-            sync.estimate().expect("there are samples").rtt_min
+            rtt_min(&sync)
         };
-        assert_eq!(rtt_min(0, 5, 10 * MS), Span(20 * MS));
-        assert_eq!(rtt_min(5, 15, 30 * MS), Span(20 * MS));
-        assert_eq!(rtt_min(15, 22, 30 * MS), Span(60 * MS));
+        assert_eq!(after(0, 5, 10 * MS), Span(20 * MS));
+        assert_eq!(after(5, 15, 30 * MS), Span(20 * MS));
+        assert_eq!(after(15, 22, 30 * MS), Span(60 * MS));
     }
 
     proptest! {
         #[test]
-        fn any_timestamps_are_answered(
+        fn any_timestamps_give_a_finite_result(
             stamps in prop::collection::vec(prop::array::uniform4(any::<i64>()), 0..80),
             near in prop::collection::vec(
                 prop::array::uniform4(-1_000_000_000_i64..20_000_000_000), 0..80),
@@ -522,9 +480,9 @@ mod tests {
             let mut sync = ClockSync::default();
             for [t1, t2, t3, t4] in stamps.into_iter().chain(near) {
                 sync.sample(Time(t1), Time(t2), Time(t3), Time(t4));
-                if let Some(estimate) = sync.estimate_at(Time(now)) {
-                    prop_assert!(estimate.bound > Span(0) && estimate.rtt_min >= Span(0));
-                    prop_assert!(estimate.skew_ppm.abs() <= SKEW_LIMIT_PPM);
+                if let Some((_, bound)) = sync.offset_at(Time(now)) {
+                    prop_assert!(bound > Span(0) && rtt_min(&sync) >= Span(0));
+                    prop_assert!(sync.skew.abs() <= SKEW_LIMIT_PPM * 1e-6);
                 }
                 if let Some((age, bound)) = sync.age(sent, Time(now)) {
                     prop_assert!(age >= Span(0) && bound > Span(0));
@@ -544,9 +502,9 @@ mod tests {
             for (gap, out, held, back) in exchanges {
                 began = began + Span(gap);
                 let there = began + Span(out);
-                let left = there + Span(held);
-                let ended = left + Span(back);
-                let (t2, t3) = (theirs(there, skew_ppm), theirs(left, skew_ppm));
+                let answered = there + Span(held);
+                let ended = answered + Span(back);
+                let (t2, t3) = (theirs(there, skew_ppm), theirs(answered, skew_ppm));
                 prop_assert!(sync.sample(began, t2, t3, ended));
                 for now in [ended, Time(ended.0 + later)] {
                     let (offset, bound) = sync.offset_at(now).expect("there is a sample");

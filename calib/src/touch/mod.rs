@@ -1,43 +1,42 @@
 //! Stiffness of layers and lumps from a record of touch.
 //!
 //! Source: ours; Gauss-Newton with the damping of Levenberg (1944) on the logarithms of the moduli,
-//! normal prior in the logarithm (Tarantola 2005, section 3.2). `record` prepares what was measured,
-//! `model` predicts it with a block of [`palpate_scene::Block`] that is touched in the same way,
-//! `solve` fits, `search` looks for lumps that the scene lacks, `doubt` says how sure the result is and
-//! what the record cannot tell. [`palpate_scene::Steps`] brings what was found
-//! into a twin that a hand feels.
+//! normal prior in the logarithm (Tarantola 2005, section 3.2). `record` prepares the measurement.
+//! `block_model` predicts it with a block of [`palpate_scene::Block`] that is touched in the same way.
+//! `solve` fits, `lump_search` looks for lumps that the scene lacks, `uncertainty` computes the errors and
+//! the undetermined directions. [`palpate_scene::MorphSteps`] brings the result into a twin that is rendered.
 //!
-//! Only the force along z counts: sideways forces carry friction, which is not known. What the
-//! instrument does is fitted beside the moduli, each part held by its own prior: a common factor on the
+//! Only the force along z counts: sideways forces contain friction, which is unknown. Errors of the
+//! instrument are fitted beside the moduli, each with its own prior: a common factor on the
 //! force, a common error of height, a lag of the force, mass and drag between sensor and tissue.
 //!
-//! Of a lump that was searched for, place, depth, radius and contrast are fitted. Presses from above
-//! tell its place where they surround it or slide over it; depth, radius and contrast trade against
-//! each other, and [`Identified::directions`] says how much of each is the prior's.
+//! Of a lump that was searched for, position, depth, radius and contrast are fitted. Presses from above
+//! determine its position if they surround it or slide over it. Depth, radius and contrast trade against
+//! each other, and [`Identification::directions`] shows how much of each comes from the prior.
 
-mod doubt;
-mod model;
+mod block_model;
+mod lump_search;
 mod record;
-mod search;
 mod solve;
 #[cfg(test)]
 mod tests;
+mod uncertainty;
 
-use palpate_scene::{BlockError, Scene};
+use palpate_scene::{Scene, SceneError};
 use palpate_twin::Vec3;
 
 use crate::fit::FitError;
-pub use doubt::Direction;
-use model::Body;
-pub use record::{Bin, Noise};
-pub use search::Search;
-use search::Survey;
-use solve::{Fit, Fitted, Trust};
+use block_model::BlockModel;
+pub use lump_search::LumpSearch;
+use lump_search::Survey;
+pub use record::{ForceBin, InstrumentNoise};
+use solve::{BinTrust, Solution, Solver};
+pub use uncertainty::ParameterDirection;
 
 /// One reading of a record of touch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
-    /// When \[s\].
+pub struct TouchSample {
+    /// Time \[s\].
     pub time_s: f64,
     /// Centre of the tool's sphere \[m\], in the frame of the scene.
     pub position_m: Vec3,
@@ -45,44 +44,36 @@ pub struct Sample {
     pub force_n: Vec3,
 }
 
-/// What one may choose.
+/// Instruments and effort of an identification.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
-    /// What the instruments are good for.
-    pub noise: Noise,
-    /// Standard deviation of the prior of every modulus and contrast, in its natural logarithm,
-    /// around the scene's value.
-    pub prior_log: f64,
-    /// Most steps of the fit, 1 to 50.
+pub struct TouchSettings {
+    /// Errors of the instruments.
+    pub noise: InstrumentNoise,
+    /// Most steps of the fit, at least 1.
     pub steps_max: u32,
-    /// Whether to ask a finer mesh how far the result depends on the mesh; costs as much as three
+    /// Estimates the dependence of the result on the mesh with a finer mesh; costs as much as three
     /// runs.
     pub finer_mesh: bool,
-    /// Most lumps to look for that the scene lacks, 0 to 3.
-    pub lumps_max: u32,
-    /// Length of the touches that a fit of the layers uses, and of those that it uses for a lump \[s\],
-    /// 0.1 to 60: more of the same tells little, and every run of the model takes them all. The
-    /// deepest are taken first.
+    /// Total length of the touches that a fit of the layers uses, and of those that it uses for a lump \[s\]:
+    /// more touches add little, and every run of the model simulates them all. The deepest are taken
+    /// first.
     pub touch_s: f64,
 }
 
-impl Default for Settings {
+impl Default for TouchSettings {
     fn default() -> Self {
         Self {
-            noise: Noise::default(),
-            // published stiffness of one tissue varies by 2 and more between people and methods
-            prior_log: core::f64::consts::LN_2,
+            noise: InstrumentNoise::default(),
             steps_max: 12,
             finer_mesh: true,
-            lumps_max: 2,
             touch_s: 2.5,
         }
     }
 }
 
-/// What a parameter belongs to.
+/// Parameter of the scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum SceneParameter {
     /// Young's modulus of the layer of this index.
     Layer(usize),
     /// Contrast of the inclusion of this index: its modulus over that of the layer around it.
@@ -91,14 +82,14 @@ pub enum Part {
     Depth(usize),
     /// Its radius \[m\].
     Radius(usize),
-    /// Its place \[m\], along x (0) or y (1).
+    /// Its position \[m\], along x (0) or y (1).
     Place(usize, usize),
 }
 
-impl Part {
-    /// The inclusion that it is of.
+impl SceneParameter {
+    /// Index of its inclusion, if it has one.
     #[must_use]
-    pub fn inclusion(self) -> Option<usize> {
+    pub(crate) fn inclusion(self) -> Option<usize> {
         match self {
             Self::Layer(_) => None,
             Self::Contrast(ball)
@@ -108,50 +99,50 @@ impl Part {
         }
     }
 
-    /// Whether doubt about it is a length and not a logarithm.
+    /// True if its deviation is a length and not one of a logarithm.
     #[must_use]
     pub fn is_place(self) -> bool {
         matches!(self, Self::Place(..))
     }
 }
 
-/// One parameter before and after.
+/// Value of one parameter before and after the fit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Estimate {
-    /// Name of the layer, or of the inclusion with what of it.
+pub struct ParameterEstimate {
+    /// Name of the layer, or of the inclusion and its quantity.
     pub name: String,
-    /// What it is.
-    pub part: Part,
-    /// Value in the scene: \[Pa\] for a layer, without unit for a contrast, else \[m\]; none of a lump
+    /// Parameter of the scene.
+    pub parameter: SceneParameter,
+    /// Value in the scene: \[Pa\] for a layer, without unit for a contrast, otherwise \[m\]; none for a lump
     /// that the scene lacks.
     pub before: Option<f64>,
-    /// Value that was found, in the same unit.
+    /// Fitted value, in the same unit.
     pub after: f64,
-    /// Standard deviation of its natural logarithm, or of a place \[m\]; with that of the mesh, if
-    /// that was asked for.
+    /// Standard deviation of its natural logarithm, or of a position \[m\]; includes that of the mesh, if
+    /// requested.
     pub sd: f64,
     /// The same of the prior.
     pub prior_sd: f64,
-    /// Share of the prior's variance that is gone, 0 to 1.
-    pub told: f64,
-    /// By how much it would change on a mesh of cells three quarters as long, to first order, as a
-    /// natural logarithm or \[m\]: what is found is the stiffness of this mesh. None if that was not
-    /// asked for.
-    pub mesh: Option<f64>,
+    /// Fraction of the prior's variance that was removed, 0 to 1.
+    pub information: f64,
+    /// Change on a mesh of cells three quarters as long, to first order, as a natural logarithm or \[m\]:
+    /// the fitted stiffness is that of this mesh. None if it was not
+    /// requested.
+    pub mesh_shift: Option<f64>,
 }
 
-/// What a record told.
+/// Result of an identification.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Identified {
-    /// The scene with the values that were found.
+pub struct Identification {
+    /// Scene with the fitted values.
     pub scene: Scene,
-    /// Layers from the top down, then contrasts, then shapes and places of lumps that were found.
-    pub estimates: Vec<Estimate>,
+    /// Layers from the top down, then contrasts, then shapes and positions of lumps that were found.
+    pub estimates: Vec<ParameterEstimate>,
     /// Correlation of the estimates' errors, row by row.
     pub correlation: Vec<Vec<f64>>,
-    /// Directions in the parameters, best told first.
-    pub directions: Vec<Direction>,
-    /// Factor on the measured force that was found, and its standard deviation.
+    /// Directions in the parameters, best determined first.
+    pub directions: Vec<ParameterDirection>,
+    /// Fitted factor on the measured force, and its standard deviation.
     pub gain: [f64; 2],
     /// Height by which the record lies above the scene, and its standard deviation \[m\].
     pub height_m: [f64; 2],
@@ -161,26 +152,26 @@ pub struct Identified {
     pub mass_kg: [f64; 2],
     /// Drag that the model lacks, and its standard deviation \[N s/m\].
     pub drag_nspm: [f64; 2],
-    /// Lumps that were looked for.
-    pub searches: Vec<Search>,
-    /// What was compared: measured, modelled before and after.
-    pub bins: Vec<Bin>,
+    /// Searches for lumps.
+    pub searches: Vec<LumpSearch>,
+    /// Bins of the comparison: measured, modelled before and after.
+    pub bins: Vec<ForceBin>,
     /// Root mean square of the force's misfit before and after \[N\].
     pub misfit_n: [f64; 2],
-    /// Misfit after the fit over what noise explains, at least 1; uncertainties grow by it.
+    /// Misfit after the fit over that explained by noise, at least 1; uncertainties grow by it.
     pub excess: f64,
-    /// Share of the record that no fit could follow though it followed the rest of the same touches,
+    /// Fraction of the record that no fit could follow although it followed the rest of the same touches,
     /// 0 to 1; it does not count in the excess.
-    pub left_out: f64,
-    /// Number of times that the model was run.
+    pub excluded_share: f64,
+    /// Number of runs of the model.
     pub runs: u32,
-    /// Whether the fit came to rest.
-    pub settled: bool,
+    /// True if the fit converged.
+    pub converged: bool,
     /// Standard deviation of the prior, in the natural logarithm.
     pub prior_log: f64,
 }
 
-/// Why nothing was found.
+/// Reason why an identification is impossible.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TouchError {
     /// The record is too short.
@@ -191,7 +182,7 @@ pub enum TouchError {
         /// Samples needed.
         expected: usize,
     },
-    /// A sample is unusable.
+    /// A sample is invalid.
     #[error("sample {sample}: {field} is {value}; expected {expected}")]
     Sample {
         /// Its index.
@@ -200,10 +191,10 @@ pub enum TouchError {
         field: &'static str,
         /// Value found.
         value: f64,
-        /// What would be right.
+        /// Values that would be valid.
         expected: &'static str,
     },
-    /// The record is longer than is simulated.
+    /// The record is longer than the longest that is simulated.
     #[error("the record lasts {found_s} s; expected at most {most_s} s")]
     Long {
         /// Its length \[s\].
@@ -211,7 +202,7 @@ pub enum TouchError {
         /// The longest \[s\].
         most_s: f64,
     },
-    /// The tool never touches.
+    /// The tool never touches the tissue.
     #[error("no contact: the force stays below {least_n} N or the tool above the tissue")]
     NoContact {
         /// Least force that counts \[N\].
@@ -223,106 +214,75 @@ pub enum TouchError {
         /// Its name.
         scene: String,
     },
-    /// A choice is out of its range.
-    #[error("`{field}` is {value}; expected {expected}")]
-    Setting {
-        /// The field.
-        field: &'static str,
-        /// Value found.
-        value: f64,
-        /// What would be right.
-        expected: &'static str,
-    },
     /// A trial block cannot be built.
     #[error(transparent)]
-    Block(#[from] BlockError),
+    Block(#[from] SceneError),
     /// A step of the fit is impossible.
     #[error(transparent)]
     Fit(#[from] FitError),
 }
 
-impl Settings {
-    fn check(&self) -> Result<(), TouchError> {
-        let noise = &self.noise;
-        let rules = [
-            ("noise.force_share", noise.force_share, 0.0..=1.0),
-            ("noise.force_n", noise.force_n, 1e-9..=1e6),
-            ("noise.pose_m", noise.pose_m, 0.0..=1.0),
-            ("noise.gain", noise.gain, 1e-6..=1.0),
-            ("noise.height_m", noise.height_m, 1e-9..=1.0),
-            ("noise.lag_s", noise.lag_s, 1e-9..=1.0),
-            ("noise.mass_kg", noise.mass_kg, 1e-9..=10.0),
-            ("noise.drag_nspm", noise.drag_nspm, 1e-9..=1e3),
-            ("lumps_max", f64::from(self.lumps_max), 0.0..=3.0),
-            ("touch_s", self.touch_s, 0.1..=60.0),
-            ("prior_log", self.prior_log, 1e-3..=5.0),
-            ("steps_max", f64::from(self.steps_max), 1.0..=50.0),
-        ];
-        let wrong = rules
-            .into_iter()
-            .find(|(_, value, range)| !range.contains(value));
-        match wrong {
-            Some((field, value, _)) => Err(TouchError::Setting {
-                field,
-                value,
-                expected: "a finite number within the range that its documentation gives",
-            }),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Excess of the misfit above which the noise is taken as larger and the fit done again, and below the
-/// inverse of which it is taken as smaller: a prior must hold against a model that is wrong.
+/// Standard deviation of the prior of every modulus and contrast, in its natural logarithm, around the scene's value:
+/// published stiffness of one tissue varies by 2 and more between people and methods.
+const PRIOR_LOG_SD: f64 = core::f64::consts::LN_2;
+/// Most lumps to search for that the scene lacks.
+const LUMPS_MAX: usize = 2;
+/// Excess of the misfit above which the noise is taken as larger and the fit repeated, and below the
+/// inverse of which it is taken as smaller: a prior must hold against a wrong model.
 const EXCESS: f64 = 1.5;
 /// Most fits of one set of touches.
-const ROUNDS: u32 = 3;
-/// Most steps of a fit that only begins another or goes on from it.
-const STEPS_FEW: u32 = 4;
-/// Steps of the fit without a lump that one with a lump is compared with.
-const STEPS_WITHOUT: u32 = 3;
+const FITS_MAX: u32 = 3;
+/// Most steps of a fit that initialises or continues another.
+const REFINING_STEPS_MAX: u32 = 4;
+/// Steps of the fit without a lump with which one with a lump is compared.
+const STEPS_WITHOUT_LUMP: u32 = 3;
 
-/// Moduli of the scene's layers and contrasts of its inclusions, from a record of touch, and lumps
-/// that the scene lacks.
+/// Identifies the moduli of the scene's layers, the contrasts of its inclusions, and lumps that the scene lacks,
+/// from a record of touch.
 ///
 /// The record is of one tool, that of the scene, at about 1 kHz, and starts with the tool off the
 /// tissue; the tissue is at rest then. Runs the tissue once along the whole record and some twenty
 /// times along the touches that are used.
 ///
 /// # Errors
-/// [`TouchError`]; none for a record that tells nothing about a parameter: it keeps the scene's
-/// value, and [`Identified::directions`] says so.
+/// [`TouchError`]; none for a record without information on a parameter: it keeps the scene's
+/// value, and [`Identification::directions`] shows it.
 pub fn identify(
     scene: &Scene,
-    samples: &[Sample],
-    settings: &Settings,
-) -> Result<Identified, TouchError> {
-    settings.check()?;
-    let body = Body::of(scene)?;
-    let touch = record::Touch::new(samples, scene, &settings.noise)?;
-    let survey = Survey::of(&body, &touch, settings)?;
-    let known = body.inclusions();
-    let mut used = survey.plain(&touch, settings.touch_s);
+    samples: &[TouchSample],
+    settings: &TouchSettings,
+) -> Result<Identification, TouchError> {
+    let body = BlockModel::of_scene(scene)?;
+    let touch = record::TouchRecord::new(samples, scene, &settings.noise)?;
+    let survey = Survey::new(&body, &touch)?;
+    let scene_inclusions = body.inclusions();
+    let mut used = survey.touches_without_lump(&touch, settings.touch_s);
     let mut part = touch.select(&used);
-    let mut fitted = settle(&body, &part, settings, &[])?;
+    let mut fitted = fit_with_noise_scale(&body, &part, settings.steps_max, &[])?;
     fitted.runs += 1;
     let mut found = scene.clone();
     let (mut searches, mut places_m) = (Vec::new(), Vec::new());
     let radius_m = scene.tool_radius_m;
-    while (searches.len() as u32) < settings.lumps_max {
+    while searches.len() < LUMPS_MAX {
         let Some((mut search, near)) = survey.seed(&touch, &places_m, radius_m, settings.touch_s)
         else {
             break;
         };
-        let both = together(&used, &near);
+        let both = union(&used, &near);
         let whole = touch.select(&both);
-        let body = Body::of(&found)?.searching(known);
-        let without = refit(&body, &whole, settings, &fitted)?;
-        let seeded = body.seeded(search.place_m);
-        let with = Body::of(&seeded)?.searching(known);
-        let from = widened(&fitted.end.unknowns, &body.parts(), &with.parts());
-        let better = settle(&with, &whole, settings, &from)?;
-        search.evidence = search::evidence(&without, &better);
+        let body = BlockModel::of_scene(&found)?.with_searched(scene_inclusions);
+        let few = settings.steps_max.min(STEPS_WITHOUT_LUMP);
+        let without =
+            Solver::new(&body, &whole, fitted.scale).solve(&fitted.point.unknowns, few)?;
+        let seeded = body.with_lump(search.place_m);
+        let with = BlockModel::of_scene(&seeded)?.with_searched(scene_inclusions);
+        let from = mapped_unknowns(
+            &fitted.point.unknowns,
+            &body.parameters(),
+            &with.parameters(),
+        );
+        let better = fit_with_noise_scale(&with, &whole, settings.steps_max, &from)?;
+        search.evidence = lump_search::evidence(&without, &better);
         search.accepted = search.evidence > 0.0 && with.stiffens(&better);
         let runs = fitted.runs + without.runs + better.runs;
         fitted = if search.accepted { better } else { without };
@@ -335,71 +295,53 @@ pub fn identify(
         places_m.push(search.place_m);
         found = seeded;
     }
-    doubt::Case {
-        body: &Body::of(&found)?.searching(known),
+    uncertainty::Assessment {
+        body: &BlockModel::of_scene(&found)?.with_searched(scene_inclusions),
         touch: &part,
-        settings,
+        finer_mesh: settings.finer_mesh,
         fitted: &fitted,
-        before_n: survey.before_n(&used),
-        known,
+        initial_force_n: survey.initial_force_n(&used),
+        scene_inclusions,
     }
-    .judge(searches)
+    .identification(searches)
 }
 
-/// A fit whose noise is as large as its misfit says. It begins with the shallow part of the touches:
-/// in the deep one, where soft layers give way, are valleys that lead astray; `from`, if it is given, is
-/// such a beginning. One that does not meet the
-/// record goes on with less trust in what is far off the rest.
-fn settle(
-    body: &Body<'_>,
-    touch: &record::Touch,
-    settings: &Settings,
+/// Fits with a noise as large as its misfit. The fit begins with the shallow part of the touches, or at `from` if
+/// that is given: in the deep part, where soft layers buckle, are local minima. A fit that does not match the
+/// record continues with lower weights for outliers.
+fn fit_with_noise_scale(
+    body: &BlockModel<'_>,
+    touch: &record::TouchRecord,
+    steps_max: u32,
     from: &[f64],
-) -> Result<Fitted, TouchError> {
-    let few = Settings {
-        steps_max: settings.steps_max.min(STEPS_FEW),
-        ..*settings
-    };
+) -> Result<Solution, TouchError> {
+    let few = steps_max.min(REFINING_STEPS_MAX);
     let mut begin = from.to_vec();
     let mut runs = 0;
     if from.is_empty() {
-        let shallow = Fit::new(body, touch, &few, 1.0).trusting(Trust::Shallow);
-        let shallow = shallow.solve(from)?;
-        (begin, runs) = (shallow.end.unknowns, shallow.runs);
+        let shallow = Solver::new(body, touch, 1.0).with_trust(BinTrust::Shallow);
+        let shallow = shallow.solve(from, few)?;
+        (begin, runs) = (shallow.point.unknowns, shallow.runs);
     }
-    let mut fitted = Fit::new(body, touch, settings, 1.0).solve(&begin)?;
+    let mut fitted = Solver::new(body, touch, 1.0).solve(&begin, steps_max)?;
     fitted.runs += runs;
-    for _ in 1..ROUNDS {
-        let excess = doubt::excess(&fitted);
+    for _ in 1..FITS_MAX {
+        let excess = uncertainty::excess(&fitted);
         if excess <= EXCESS && (excess >= 1.0 / EXCESS || fitted.scale <= 1.0) {
             break;
         }
         let scale = (excess * fitted.scale).max(1.0);
-        let again = Fit::new(body, touch, &few, scale).trusting(Trust::Usual);
-        let again = again.solve(&fitted.end.unknowns)?;
+        let again = Solver::new(body, touch, scale).with_trust(BinTrust::Consistent);
+        let again = again.solve(&fitted.point.unknowns, few)?;
         let runs = fitted.runs + again.runs;
-        fitted = Fitted { runs, ..again };
+        fitted = Solution { runs, ..again };
     }
     Ok(fitted)
 }
 
-/// A fit of more touches with the parameters of another, which it begins with.
-fn refit(
-    body: &Body<'_>,
-    touch: &record::Touch,
-    settings: &Settings,
-    fitted: &Fitted,
-) -> Result<Fitted, TouchError> {
-    let few = Settings {
-        steps_max: settings.steps_max.min(STEPS_WITHOUT),
-        ..*settings
-    };
-    Fit::new(body, touch, &few, fitted.scale).solve(&fitted.end.unknowns)
-}
-
-/// Unknowns of one choice of parameters in the order of another, 0 for those that it lacks.
-fn widened(unknowns: &[f64], of: &[Part], into: &[Part]) -> Vec<f64> {
-    let value = |part: &Part| {
+/// Unknowns of one set of parameters in the order of another, 0 for those that it lacks.
+fn mapped_unknowns(unknowns: &[f64], of: &[SceneParameter], into: &[SceneParameter]) -> Vec<f64> {
+    let value = |part: &SceneParameter| {
         let mut pairs = of.iter().zip(unknowns);
         let found = pairs.find(|(own, _)| *own == part);
         found.map_or(0.0, |(_, x)| *x)
@@ -408,8 +350,8 @@ fn widened(unknowns: &[f64], of: &[Part], into: &[Part]) -> Vec<f64> {
     parts.chain(unknowns[of.len()..].iter().copied()).collect()
 }
 
-/// Both lists of visits, in order of time.
-fn together(a: &[usize], b: &[usize]) -> Vec<usize> {
+/// Union of two lists of touches, in order of time.
+fn union(a: &[usize], b: &[usize]) -> Vec<usize> {
     let mut all = [a, b].concat();
     all.sort_unstable();
     all.dedup();

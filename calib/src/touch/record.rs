@@ -1,36 +1,36 @@
-//! What was measured, made ready: motion without jitter, touches, forces in bins, what each is worth.
+//! Preparation of a record: smoothed motion, touches, binned forces and their deviations.
 //!
-//! Source: smoothing by local parabolas (Savitzky and Golay 1964), errors in variables by the
-//! effective variance (Orear 1982). A jittering pose must not drive a tissue that has inertia, hence
-//! the smoothing; a bin is about as long as the window, so that errors of bins are independent. A
-//! touch begins with the tool off a tissue at rest, so touches can be modelled one by one, and those
-//! that tell nothing new can be left out.
+//! Source: smoothing by local parabolas (Savitzky and Golay 1964), errors in variables by the effective
+//! variance (Orear 1982). A jittering pose must not drive a tissue that has inertia, hence the smoothing. A
+//! bin is about as long as the window, so that errors of bins are independent. A touch begins with the tool
+//! off a tissue at rest, so touches can be modelled one by one, and those without new information can be
+//! left out.
 
 use std::ops::Range;
 
 use palpate_scene::Scene;
 use palpate_twin::Vec3;
 
-use super::{Sample, TouchError};
+use super::{TouchError, TouchSample};
 
 /// Least number of samples.
 pub(super) const SAMPLES_MIN: usize = 50;
-/// Longest record \[s\]: a bound on what one run of the model costs.
-pub(super) const LONGEST_S: f64 = 60.0;
-/// Largest step between samples \[s\]: the tissue takes no longer ones.
+/// Longest record \[s\]: bounds the cost of one run of the model.
+pub(super) const RECORD_S_MAX: f64 = 60.0;
+/// Largest step between samples \[s\]: the longest that the tissue accepts.
 const STEP_S_MAX: f64 = 0.01;
 /// Half of the window of the smoothing \[s\].
-const HALF_S: f64 = 0.015;
+const SMOOTHING_HALF_S: f64 = 0.015;
 /// Length of a bin \[s\].
 const BIN_S: f64 = 0.02;
 /// Time before and after contact that belongs to a touch \[s\].
-const LEAD_S: f64 = 0.04;
-/// Time off the tissue that parts two touches \[s\]: soft tissue rests by then.
-const APART_S: f64 = 0.1;
+const CONTACT_MARGIN_S: f64 = 0.04;
+/// Time off the tissue that separates two touches \[s\]: soft tissue rests by then.
+const TOUCH_GAP_S: f64 = 0.1;
 
-/// What the instruments are good for, all as standard deviations.
+/// Errors of the instruments, all as standard deviations.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Noise {
+pub struct InstrumentNoise {
     /// Noise of one force reading over the force, 0 to 1.
     pub force_share: f64,
     /// Noise of one force reading at rest \[N\], above 0.
@@ -43,13 +43,13 @@ pub struct Noise {
     pub height_m: f64,
     /// Time by which forces may lag behind positions \[s\], above 0.
     pub lag_s: f64,
-    /// Mass between sensor and tissue that is not made up for \[kg\], above 0.
+    /// Mass between sensor and tissue that is not compensated \[kg\], above 0.
     pub mass_kg: f64,
     /// Drag in contact that the model lacks \[N s/m\], above 0.
     pub drag_nspm: f64,
 }
 
-impl Default for Noise {
+impl Default for InstrumentNoise {
     fn default() -> Self {
         Self {
             force_share: 0.02,
@@ -66,59 +66,59 @@ impl Default for Noise {
     }
 }
 
-/// The mean of some successive samples.
+/// Mean of some successive samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bin {
+pub struct ForceBin {
     /// Mean time \[s\].
     pub time_s: f64,
     /// Height of the tool's lowest point over the surface at rest \[m\].
     pub height_m: f64,
     /// Mean of the measured force along z \[N\].
     pub measured_n: f64,
-    /// The same of the scene as it was given \[N\].
+    /// The same in the initial scene \[N\].
     pub before_n: f64,
-    /// The same of the scene that was found, with gain and height \[N\].
+    /// The same in the fitted scene, with gain and height \[N\].
     pub after_n: f64,
-    /// Standard deviation of measured minus modelled that noise explains \[N\].
+    /// Standard deviation of measured minus modelled force explained by noise \[N\].
     pub sd_n: f64,
 }
 
 /// One step of the tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Move {
+pub(super) struct ToolMotion {
     pub(super) position_m: Vec3,
     pub(super) velocity_mps: Vec3,
     pub(super) dt_s: f64,
 }
 
-/// Means over some successive samples of a touch, and how many there were.
+/// Means over some successive samples of a touch, and their number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Mean {
+pub(super) struct BinMean {
     pub(super) time_s: f64,
-    /// Of the tool's lowest point over the surface at rest.
+    /// Height of the tool's lowest point over the surface at rest \[m\].
     pub(super) height_m: f64,
-    /// In the plane of the surface.
+    /// Position in the plane of the surface \[m\].
     pub(super) place_m: [f64; 2],
     pub(super) force_n: f64,
     /// Along z.
     pub(super) speed_mps: f64,
     /// Along z.
-    pub(super) gain_mps2: f64,
+    pub(super) acceleration_mps2: f64,
     pub(super) count: usize,
 }
 
-/// A stretch of the record that begins and ends with the tool off the tissue.
+/// Part of the record that begins and ends with the tool off the tissue.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Visit {
-    pub(super) moves: Vec<Move>,
-    /// One for every chunk of [`Touch::size`] moves.
-    pub(super) bins: Vec<Mean>,
+pub(super) struct SingleTouch {
+    pub(super) motions: Vec<ToolMotion>,
+    /// One bin for each chunk of [`TouchRecord::bin_samples`] motions.
+    pub(super) bins: Vec<BinMean>,
 }
 
-impl Visit {
+impl SingleTouch {
     /// Its length \[s\].
-    pub(super) fn length_s(&self) -> f64 {
-        self.moves.iter().map(|step| step.dt_s).sum()
+    pub(super) fn duration_s(&self) -> f64 {
+        self.motions.iter().map(|step| step.dt_s).sum()
     }
 
     /// Depth of its lowest point under the surface at rest \[m\].
@@ -127,7 +127,7 @@ impl Visit {
         -heights.fold(f64::INFINITY, f64::min)
     }
 
-    /// How far the tool went sideways while it was below the surface at rest \[m\].
+    /// Sideways distance of the tool while it was below the surface at rest \[m\].
     pub(super) fn slides_m(&self) -> f64 {
         let low = self.bins.iter().filter(|bin| bin.height_m < 0.0);
         let span = |axis: usize| {
@@ -139,49 +139,49 @@ impl Visit {
         libm::hypot(span(0), span(1))
     }
 
-    /// Distance from a place of where the tool was below the surface at rest \[m\].
+    /// Distance of a position from the points where the tool was below the surface at rest \[m\].
     pub(super) fn distance_m(&self, place_m: [f64; 2]) -> f64 {
         let low = self.bins.iter().filter(|bin| bin.height_m < 0.0);
-        low.map(|bin| apart_m(bin.place_m, place_m))
+        low.map(|bin| place_distance_m(bin.place_m, place_m))
             .fold(f64::INFINITY, f64::min)
     }
 }
 
-/// Distance of two places \[m\].
-pub(super) fn apart_m(a: [f64; 2], b: [f64; 2]) -> f64 {
+/// Distance of two positions \[m\].
+pub(super) fn place_distance_m(a: [f64; 2], b: [f64; 2]) -> f64 {
     libm::hypot(a[0] - b[0], a[1] - b[1])
 }
 
-/// A record that the model can follow.
+/// Record in the form that the model simulates.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Touch {
-    pub(super) visits: Vec<Visit>,
-    /// Samples a bin; the last bin of a visit may have fewer.
-    pub(super) size: usize,
-    noise: Noise,
+pub(super) struct TouchRecord {
+    pub(super) touches: Vec<SingleTouch>,
+    /// Samples per bin; the last bin of a touch may have fewer.
+    pub(super) bin_samples: usize,
+    pub(super) noise: InstrumentNoise,
 }
 
-impl Touch {
+impl TouchRecord {
     pub(super) fn new(
-        samples: &[Sample],
+        samples: &[TouchSample],
         scene: &Scene,
-        noise: &Noise,
+        noise: &InstrumentNoise,
     ) -> Result<Self, TouchError> {
         let step_s = check(samples)?;
         let count = |length_s: f64| libm::round(length_s / step_s).max(1.0) as usize;
-        let places = smoothed(samples, count(HALF_S));
+        let places = smoothed(samples, count(SMOOTHING_HALF_S));
         let radius_m = scene.tool_radius_m;
-        let lead = count(LEAD_S);
+        let lead = count(CONTACT_MARGIN_S);
         let mut touch = Self {
-            visits: Vec::new(),
-            size: count(BIN_S),
+            touches: Vec::new(),
+            bin_samples: count(BIN_S),
             noise: *noise,
         };
-        for part in parts(&places, radius_m, count(APART_S)) {
+        for part in contact_ranges(&places, radius_m, count(TOUCH_GAP_S)) {
             let from = part.start.saturating_sub(lead);
             let to = (part.end + lead).min(samples.len());
-            let visit = touch.visit(&samples[from..to], &places[from..to], radius_m);
-            touch.visits.push(visit);
+            let visit = touch.single_touch(&samples[from..to], &places[from..to], radius_m);
+            touch.touches.push(visit);
         }
         let least_n = 3.0 * noise.force_n;
         let touched = touch
@@ -193,8 +193,8 @@ impl Touch {
         Ok(touch)
     }
 
-    fn visit(&self, samples: &[Sample], places: &[Vec3], radius_m: f64) -> Visit {
-        let moves: Vec<Move> = (0..samples.len())
+    fn single_touch(&self, samples: &[TouchSample], places: &[Vec3], radius_m: f64) -> SingleTouch {
+        let moves: Vec<ToolMotion> = (0..samples.len())
             .map(|index| {
                 let before = index.saturating_sub(1);
                 let next = before + 1;
@@ -202,51 +202,56 @@ impl Touch {
                     Some(sample) => sample.time_s - samples[before].time_s,
                     None => STEP_S_MAX,
                 };
-                Move {
+                ToolMotion {
                     position_m: places[index],
                     velocity_mps: (places[index] - places[before]) / dt_s,
                     dt_s,
                 }
             })
             .collect();
-        let mean = |chunk: ((&[Sample], &[Vec3]), &[Move])| {
+        let mean = |chunk: ((&[TouchSample], &[Vec3]), &[ToolMotion])| {
             let ((samples, places), moves) = chunk;
             let count = samples.len();
             let mean = |sum: f64| sum / count as f64;
             let long_s: f64 = moves.iter().map(|step| step.dt_s).sum();
             let [first, last] = [0, count - 1].map(|at| moves[at].velocity_mps.z);
-            Mean {
+            BinMean {
                 time_s: mean(samples.iter().map(|s| s.time_s).sum()),
                 height_m: mean(places.iter().map(|p| p.z - radius_m).sum()),
                 place_m: [0, 1].map(|axis| mean(places.iter().map(|p| p[axis]).sum())),
                 force_n: mean(samples.iter().map(|s| s.force_n.z).sum()),
                 speed_mps: mean(moves.iter().map(|step| step.velocity_mps.z).sum()),
-                gain_mps2: (last - first) / long_s,
+                acceleration_mps2: (last - first) / long_s,
                 count,
             }
         };
-        let bins = samples.chunks(self.size).zip(places.chunks(self.size));
-        let bins = bins.zip(moves.chunks(self.size)).map(mean).collect();
-        Visit { moves, bins }
+        let bins = samples
+            .chunks(self.bin_samples)
+            .zip(places.chunks(self.bin_samples));
+        let bins = bins.zip(moves.chunks(self.bin_samples)).map(mean).collect();
+        SingleTouch {
+            motions: moves,
+            bins,
+        }
     }
 
     /// All bins, in order.
-    pub(super) fn bins(&self) -> impl Iterator<Item = &Mean> {
-        self.visits.iter().flat_map(|visit| &visit.bins)
+    pub(super) fn bins(&self) -> impl Iterator<Item = &BinMean> {
+        self.touches.iter().flat_map(|visit| &visit.bins)
     }
 
-    /// Only these visits.
+    /// Returns the record with these touches only.
     pub(super) fn select(&self, visits: &[usize]) -> Self {
         Self {
-            visits: visits.iter().map(|&k| self.visits[k].clone()).collect(),
+            touches: visits.iter().map(|&k| self.touches[k].clone()).collect(),
             ..*self
         }
     }
 
     /// Standard deviation of each bin's misfit, for modelled forces and their slopes along z \[N\].
-    pub(super) fn spread_n(&self, modelled_n: &[f64], slopes_npm: &[f64]) -> Vec<f64> {
+    pub(super) fn misfit_sd_n(&self, modelled_n: &[f64], slopes_npm: &[f64]) -> Vec<f64> {
         let noise = &self.noise;
-        let each = |((force_n, slope_npm), bin): ((&f64, &f64), &Mean)| {
+        let each = |((force_n, slope_npm), bin): ((&f64, &f64), &BinMean)| {
             let parts = [
                 noise.force_share * force_n,
                 noise.force_n,
@@ -264,9 +269,9 @@ impl Touch {
     }
 }
 
-/// Stretches in which the tool is below the surface at rest; those less than `apart` samples from
-/// each other are one.
-fn parts(places: &[Vec3], radius_m: f64, apart: usize) -> Vec<Range<usize>> {
+/// Ranges in which the tool is below the surface at rest; ranges less than `apart` samples from each
+/// other are joined.
+fn contact_ranges(places: &[Vec3], radius_m: f64, apart: usize) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     for (index, place_m) in places.iter().enumerate() {
         if place_m.z >= radius_m {
@@ -281,7 +286,7 @@ fn parts(places: &[Vec3], radius_m: f64, apart: usize) -> Vec<Range<usize>> {
 }
 
 /// Mean step \[s\].
-fn check(samples: &[Sample]) -> Result<f64, TouchError> {
+fn check(samples: &[TouchSample]) -> Result<f64, TouchError> {
     if samples.len() < SAMPLES_MIN {
         return Err(TouchError::Few {
             found: samples.len(),
@@ -315,17 +320,17 @@ fn check(samples: &[Sample]) -> Result<f64, TouchError> {
         }
     }
     let found_s = samples[samples.len() - 1].time_s - samples[0].time_s;
-    if found_s > LONGEST_S {
+    if found_s > RECORD_S_MAX {
         return Err(TouchError::Long {
             found_s,
-            most_s: LONGEST_S,
+            most_s: RECORD_S_MAX,
         });
     }
     Ok(found_s / (samples.len() - 1) as f64)
 }
 
-/// Positions by local parabolas over `half` samples to each side; shorter windows at the ends.
-fn smoothed(samples: &[Sample], half: usize) -> Vec<Vec3> {
+/// Positions smoothed by local parabolas over `half` samples to each side; shorter windows at the ends.
+fn smoothed(samples: &[TouchSample], half: usize) -> Vec<Vec3> {
     let one = |index: usize| {
         let half = half.min(index).min(samples.len() - 1 - index);
         let m = half as f64;
@@ -348,20 +353,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn smoothing_keeps_parabolas_and_takes_jitter() {
+    fn smoothing_keeps_parabolas_and_removes_jitter() {
         let sample = |time: usize, jitter_m: f64| {
             let t = time as f64 * 1e-3;
-            Sample {
+            TouchSample {
                 time_s: t,
                 position_m: Vec3::new(t, t * t, 1.0 - 3.0 * t + jitter_m),
                 force_n: Vec3::zeros(),
             }
         };
-        let exact: Vec<Sample> = (0..200).map(|k| sample(k, 0.0)).collect();
+        let exact: Vec<TouchSample> = (0..200).map(|k| sample(k, 0.0)).collect();
         for (smooth, raw) in smoothed(&exact, 15).iter().zip(&exact) {
             assert!((smooth - raw.position_m).norm() < 1e-12);
         }
-        let rough: Vec<Sample> = (0..200).map(|k| sample(k, [1e-4, -1e-4][k % 2])).collect();
+        let rough: Vec<TouchSample> = (0..200).map(|k| sample(k, [1e-4, -1e-4][k % 2])).collect();
         let off = smoothed(&rough, 15)[50].z - exact[50].position_m.z;
         assert!(off.abs() < 2e-5, "{off}");
     }

@@ -1,8 +1,8 @@
-//! Records made by one block, explained by another.
+//! Records simulated with one block and identified with another.
 
 use super::*;
 use palpate_scene as scene;
-use palpate_scene::Body;
+use palpate_scene::SceneBody;
 use palpate_twin::Reaction;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -18,7 +18,7 @@ fn normals(random: &mut Xoshiro256PlusPlus) -> [f64; 2] {
 /// A built-in scene whose fine cells are in a strip along x only: a third of the time.
 fn strip(name: &str, half_m: f64) -> Scene {
     let mut scene = scene::load(name).unwrap();
-    let Body::Block(block) = &mut scene.body else {
+    let SceneBody::Block(block) = &mut scene.body else {
         panic!("not a block");
     };
     block.zone.half_m[1] = half_m;
@@ -30,7 +30,7 @@ fn layered_lump() -> Scene {
     strip("layered-lump", 0.01)
 }
 
-/// Presses of equal length at places, to depths, as smooth as a hand: the path of the tool.
+/// Path of the tool: presses of equal length at positions, to depths, as smooth as a hand.
 fn presses(radius_m: f64, visits: &[([f64; 2], f64)], seconds: f64) -> Vec<Vec3> {
     let ticks = (seconds * 1e3) as usize;
     let each = ticks / visits.len();
@@ -47,9 +47,9 @@ fn presses(radius_m: f64, visits: &[([f64; 2], f64)], seconds: f64) -> Vec<Vec3>
     (0..ticks).map(one).collect()
 }
 
-/// What `truth` answers to a path, as noisy instruments see it: 2 % and 5 mN of force and 50 um of
-/// pose a sample, and `common` times 2 % and 50 um of the whole record.
-fn record(truth: &Scene, path: &[Vec3], seed: u64, common: [f64; 2]) -> Vec<Sample> {
+/// Response of `truth` to a path, as noisy instruments measure it: 2 % and 5 mN of force and 50 um of
+/// pose a sample, and `common` times 2 % and 50 um for the whole record.
+fn record(truth: &Scene, path: &[Vec3], seed: u64, common: [f64; 2]) -> Vec<TouchSample> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut tissue = truth.build().unwrap();
     let mut reaction = [Reaction::default()];
@@ -61,7 +61,7 @@ fn record(truth: &Scene, path: &[Vec3], seed: u64, common: [f64; 2]) -> Vec<Samp
         let [x, y] = normals(&mut random);
         let [z, _] = normals(&mut random);
         let gain = 1.0 + 0.02 * (share + common[0]);
-        Sample {
+        TouchSample {
             time_s: tick as f64 * 1e-3,
             position_m: place_m + Vec3::new(x, y, z + common[1]) * 50e-6,
             force_n: reaction[0].force_n * gain + Vec3::new(0.0, 0.0, 5e-3 * floor),
@@ -70,69 +70,83 @@ fn record(truth: &Scene, path: &[Vec3], seed: u64, common: [f64; 2]) -> Vec<Samp
     path.iter().enumerate().map(one).collect()
 }
 
-/// Off the lump and on it, both deep: shallow pressing is part of deep pressing. Deeper yet, fat of
+/// Off the lump and on it, both deep: a deep press includes the shallow one. Deeper still, fat of
 /// 8.5 mm is squeezed to a quarter, where the mesh buckles and the force falls with depth.
 const BOTH: [([f64; 2], f64); 2] = [([-0.012, 0.0], 0.010), ([0.02, 0.0], 0.010)];
 
-fn settings() -> Settings {
-    Settings {
-        noise: Noise {
+fn settings() -> TouchSettings {
+    TouchSettings {
+        noise: InstrumentNoise {
             force_n: 5e-3,
-            ..Noise::default()
+            ..InstrumentNoise::default()
         },
         finer_mesh: false,
-        ..Settings::default()
+        ..TouchSettings::default()
     }
 }
 
 /// A scene with its parameters times factors, and the logarithms of those.
 fn other(scene: &Scene, factors: &[f64]) -> (Scene, Vec<f64>) {
     let logs: Vec<f64> = factors.iter().copied().map(libm::log).collect();
-    (model::Body::of(scene).unwrap().scaled(&logs).unwrap(), logs)
+    (
+        block_model::BlockModel::of_scene(scene)
+            .unwrap()
+            .scene_with(&logs)
+            .unwrap(),
+        logs,
+    )
 }
 
-/// By how much the logarithm of an estimate grew.
-fn grown(estimate: &Estimate) -> f64 {
+/// Change of an estimate's logarithm.
+fn log_change(estimate: &ParameterEstimate) -> f64 {
     libm::log(estimate.after / estimate.before.unwrap())
 }
 
-fn errors(found: &Identified, logs: &[f64]) -> Vec<f64> {
-    let error = |(estimate, log): (&Estimate, &f64)| grown(estimate) - log;
+fn errors(found: &Identification, logs: &[f64]) -> Vec<f64> {
+    let error = |(estimate, log): (&ParameterEstimate, &f64)| log_change(estimate) - log;
     found.estimates.iter().zip(logs).map(error).collect()
 }
 
-/// The bar of identification: at most two seconds at 1 kHz, two deep presses, other moduli than the
+/// Acceptance test of identification: at most two seconds at 1 kHz, two deep presses, other moduli than the
 /// scene's.
 fn two_deep_presses(
     (truth, scene): (&Scene, &Scene),
     seconds: f64,
     seed: u64,
     common: [f64; 2],
-) -> Identified {
+) -> Identification {
     let path = presses(scene.tool_radius_m, &BOTH, seconds);
     let samples = record(truth, &path, seed, common);
     identify(scene, &samples, &settings()).unwrap()
 }
 
 #[test]
-fn two_deep_presses_tell_every_layer_and_the_lump_within_a_tenth() {
+fn two_deep_presses_identify_layers_and_lump_within_a_tenth() {
     let scene = layered_lump();
     let (truth, logs) = other(&scene, &[1.3, 0.7, 1.25, 0.6]);
     let found = two_deep_presses((&truth, &scene), 1.4, 7, [0.7, -0.7]);
-    assert!(found.settled && found.excess < 1.5, "{}", found.excess);
+    assert!(found.converged && found.excess < 1.5, "{}", found.excess);
     for (estimate, error) in found.estimates.iter().zip(errors(&found, &logs)) {
         assert!(error.abs() < 0.1, "{estimate:?}: {error}");
         assert!(error.abs() < 3.0 * estimate.sd, "{estimate:?}: {error}");
-        assert!(estimate.sd < 0.1 && estimate.told > 0.97, "{estimate:?}");
+        assert!(
+            estimate.sd < 0.1 && estimate.information > 0.97,
+            "{estimate:?}"
+        );
     }
-    assert!(found.directions.iter().all(|direction| direction.told));
+    assert!(
+        found
+            .directions
+            .iter()
+            .all(|direction| direction.is_informed)
+    );
     assert!(found.searches.is_empty(), "{:?}", found.searches);
-    // the height is seen in the onset of force, the gain in nothing
+    // the height is determined by the onset of force, the gain by nothing
     assert!(
         (found.height_m[0] + 35e-6).abs() < 3.0 * found.height_m[1] && found.height_m[1] < 30e-6
     );
     assert!(found.gain[1] > 0.015);
-    let largest = |bin: &Bin| bin.measured_n > 1.0;
+    let largest = |bin: &ForceBin| bin.measured_n > 1.0;
     assert!(found.bins.iter().filter(|bin| largest(bin)).count() > 10);
     assert!(
         found.misfit_n[1] < 0.1 * found.misfit_n[0],
@@ -141,7 +155,7 @@ fn two_deep_presses_tell_every_layer_and_the_lump_within_a_tenth() {
     );
 }
 
-/// Errors of several seeds, over their standard deviations and as they are.
+/// Errors of several seeds, over their standard deviations and absolute.
 fn trials(truths: &[Vec<f64>], scene: &Scene, first: u64) -> Vec<(f64, f64)> {
     let mut all = Vec::new();
     for (seed, factors) in (first..).zip(truths) {
@@ -160,7 +174,7 @@ fn trials(truths: &[Vec<f64>], scene: &Scene, first: u64) -> Vec<(f64, f64)> {
     all
 }
 
-/// Every modulus within a tenth, and errors as large as said.
+/// Checks that every modulus is within a tenth, and errors agree with their deviations.
 fn judge(all: &[(f64, f64)]) {
     assert!(all.iter().all(|(_, error)| error.abs() < 0.1), "{all:?}");
     let within = |sds: f64| all.iter().filter(|(over, _)| over.abs() < sds).count();
@@ -176,7 +190,7 @@ fn judge(all: &[(f64, f64)]) {
 /// --ignored --nocapture`.
 #[test]
 #[ignore = "five minutes"]
-fn over_seeds_errors_are_as_large_as_said() {
+fn over_seeds_errors_match_their_deviations() {
     let draw = |seed: u64| {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1000 + seed);
         let four = [normals(&mut random), normals(&mut random)].concat();
@@ -188,10 +202,10 @@ fn over_seeds_errors_are_as_large_as_said() {
 }
 
 /// Under the press beside the lump this fat is squeezed to nothing: force falls from 1.7 N to 1 N and
-/// comes back on another way. Least squares from the scene's values ended in another valley, with
+/// returns on another path. Least squares from the scene's values ended in another local minimum, with
 /// muscle three times too stiff.
 #[test]
-fn issue_a_tissue_that_gives_way_led_astray() {
+fn issue_buckling_tissue_led_to_a_wrong_minimum() {
     let scene = layered_lump();
     let (truth, logs) = other(&scene, &[0.7, 0.9, 1.4, 1.2]);
     let found = two_deep_presses((&truth, &scene), 1.0, 3, [-0.5, -0.6]);
@@ -200,38 +214,38 @@ fn issue_a_tissue_that_gives_way_led_astray() {
         assert!(error.abs() < 3.0 * estimate.sd, "{estimate:?}: {error}");
     }
     assert!(
-        found.left_out > 0.0 && found.left_out < 0.4,
+        found.excluded_share > 0.0 && found.excluded_share < 0.4,
         "{}",
-        found.left_out
+        found.excluded_share
     );
 }
 
 #[test]
-fn another_mesh_is_in_what_is_said_to_be_sure() {
+fn mesh_difference_is_within_the_stated_deviation() {
     let scene = layered_lump();
     let (mut truth, logs) = other(&scene, &[1.2, 0.8, 1.15, 0.8]);
-    let Body::Block(block) = &mut truth.body else {
+    let SceneBody::Block(block) = &mut truth.body else {
         panic!("not a block");
     };
-    // finer across: as high as before, since cells are to end where skin does
+    // finer across; the height stays, since cells must end at the skin
     block.zone.cell_m *= 0.75;
     let path = presses(scene.tool_radius_m, &BOTH, 0.6);
     let samples = record(&truth, &path, 3, [0.0, 0.0]);
-    let asked = Settings {
+    let settings = TouchSettings {
         finer_mesh: true,
         ..settings()
     };
-    let found = identify(&scene, &samples, &asked).unwrap();
+    let found = identify(&scene, &samples, &settings).unwrap();
     for (estimate, error) in found.estimates.iter().zip(errors(&found, &logs)) {
         assert!(error.abs() < 2.0 * estimate.sd, "{estimate:?}: {error}");
     }
 }
 
-/// A minute: `cargo test --release -p palpate-calib --lib lacks -- --ignored`.
+/// A minute: `cargo test --release -p palpate-calib --lib missing_lump -- --ignored`.
 #[test]
 #[ignore = "a minute"]
-fn a_lump_that_the_scene_lacks_is_found() {
-    // the truth has other layers, another mesh, and a lump of which the scene knows nothing
+fn missing_lump_is_found() {
+    // the truth has other layers, another mesh, and a lump that the scene lacks
     let truth = strip("layered-lump", 0.016);
     let scene = strip("layered", 0.016);
     let sites = [[-0.02, 0.0], [0.0, 0.0], [0.02, 0.0], [0.02, 0.008]];
@@ -245,7 +259,7 @@ fn a_lump_that_the_scene_lacks_is_found() {
         Vec3::new(x, 0.0, scene.tool_radius_m + 1e-3 - 5e-3 * down)
     }));
     let samples = record(&truth, &path, 9, [0.5, 0.5]);
-    let few = Settings {
+    let few = TouchSettings {
         touch_s: 1.0,
         steps_max: 6,
         ..settings()
@@ -254,17 +268,23 @@ fn a_lump_that_the_scene_lacks_is_found() {
     assert_eq!(found.searches.len(), 1, "{:?}", found.searches);
     let search = found.searches[0];
     assert!(search.accepted && search.evidence > 0.0, "{search:?}");
-    let of = |part: Part| found.estimates.iter().find(|e| e.part == part).unwrap();
-    let [x, y] = [0, 1].map(|axis| of(Part::Place(0, axis)));
+    let of = |part: SceneParameter| {
+        found
+            .estimates
+            .iter()
+            .find(|e| e.parameter == part)
+            .unwrap()
+    };
+    let [x, y] = [0, 1].map(|axis| of(SceneParameter::Place(0, axis)));
     assert!(
         (x.after - 0.02).abs() < 3e-3 && y.after.abs() < 5e-3,
         "{x:?} {y:?}"
     );
-    // size, depth and contrast trade against each other; what is said to be sure must hold
+    // size, depth and contrast trade against each other; the stated deviations must hold
     for (part, true_value) in [
-        (Part::Contrast(0), 60.0 / 2.6),
-        (Part::Depth(0), 0.0065),
-        (Part::Radius(0), 0.004),
+        (SceneParameter::Contrast(0), 60.0 / 2.6),
+        (SceneParameter::Depth(0), 0.0065),
+        (SceneParameter::Radius(0), 0.004),
     ] {
         let estimate = of(part);
         let error = libm::log(estimate.after / true_value);
@@ -273,21 +293,22 @@ fn a_lump_that_the_scene_lacks_is_found() {
             "{estimate:?}"
         );
     }
-    assert!(of(Part::Contrast(0)).after > 3.0);
+    assert!(of(SceneParameter::Contrast(0)).after > 3.0);
     assert!(
         found.misfit_n[1] < 0.1 * found.misfit_n[0],
         "{:?} {:#?} {:?} {:?}",
         found.misfit_n,
         found.estimates,
         found.bins,
-        found.settled
+        found.converged
     );
-    let Body::Block(block) = &found.scene.body else {
+    let SceneBody::Block(block) = &found.scene.body else {
         panic!("not a block");
     };
     assert_eq!(block.inclusions.len(), 1);
-    // what is felt: the twin presses there as hard as the tissue does
-    let press_n = |scene: &Scene, x_m: f64| scene.presses(&[[x_m, 0.0]], 0.005).unwrap()[0].force_n;
+    // rendered force: the twin presses there as hard as the tissue does
+    let press_n =
+        |scene: &Scene, x_m: f64| scene.press_stiffness(&[[x_m, 0.0]], 0.005).unwrap()[0].force_n;
     for x_m in [-0.02, 0.02] {
         let (twin_n, true_n) = (press_n(&found.scene, x_m), press_n(&truth, x_m));
         assert!(
@@ -298,7 +319,7 @@ fn a_lump_that_the_scene_lacks_is_found() {
 }
 
 #[test]
-fn a_lag_of_the_sensor_is_not_taken_for_stiffness() {
+fn sensor_lag_does_not_bias_stiffness() {
     let scene = layered_lump();
     let (truth, logs) = other(&scene, &[1.2, 0.8, 1.15, 0.8]);
     // quick presses, and a low-pass of 100 Hz
@@ -321,7 +342,7 @@ fn a_lag_of_the_sensor_is_not_taken_for_stiffness() {
 }
 
 #[test]
-fn a_shallow_press_beside_the_lump_keeps_what_it_cannot_tell() {
+fn shallow_press_beside_the_lump_keeps_the_prior_contrast() {
     let scene = layered_lump();
     let (truth, logs) = other(&scene, &[1.3, 0.7, 1.25, 0.6]);
     let path = presses(scene.tool_radius_m, &[([-0.012, 0.0], 0.003)], 0.4);
@@ -331,22 +352,25 @@ fn a_shallow_press_beside_the_lump_keeps_what_it_cannot_tell() {
         assert!(error.abs() < 3.0 * estimate.sd, "{estimate:?}: {error}");
     }
     let lump = &found.estimates[3];
-    assert!(grown(lump).abs() < 0.02 && lump.told < 0.05, "{lump:?}");
+    assert!(
+        log_change(lump).abs() < 0.02 && lump.information < 0.05,
+        "{lump:?}"
+    );
     assert!(lump.sd > 0.9 * found.prior_log);
     let blind = found.directions.last().unwrap();
     assert!(
-        !blind.told && blind.words == "lump contrast alone",
+        !blind.is_informed && blind.description == "lump contrast alone",
         "{blind:?}"
     );
 }
 
 #[test]
-fn a_scene_without_the_lump_is_found_out_and_does_not_run_away() {
+fn scene_without_the_lump_has_excess_and_bounded_estimates() {
     let scene = layered_lump();
     let path = presses(scene.tool_radius_m, &BOTH, 0.5);
     let samples = record(&scene, &path, 5, [0.0, 0.0]);
     let twin = strip("layered", 0.01);
-    let few = Settings {
+    let few = TouchSettings {
         steps_max: 6,
         ..settings()
     };
@@ -354,7 +378,7 @@ fn a_scene_without_the_lump_is_found_out_and_does_not_run_away() {
     assert!(found.excess > 5.0, "{}", found.excess);
     for estimate in &found.estimates {
         assert!(
-            grown(estimate).abs() < 3.0 * found.prior_log,
+            log_change(estimate).abs() < 3.0 * found.prior_log,
             "{estimate:?}"
         );
         assert!(estimate.sd > 0.05, "{estimate:?}");
@@ -362,34 +386,34 @@ fn a_scene_without_the_lump_is_found_out_and_does_not_run_away() {
 }
 
 #[test]
-fn what_the_mesh_does_is_reported_beside_the_noise() {
+fn mesh_shift_is_reported_beside_the_noise() {
     let mut scene = layered_lump();
     let path = presses(
         scene.tool_radius_m,
         &[(BOTH[0].0, 0.007), (BOTH[1].0, 0.007)],
         0.5,
     );
-    let Body::Block(block) = &mut scene.body else {
+    let SceneBody::Block(block) = &mut scene.body else {
         panic!("not a block");
     };
     block.zone.half_m = [0.024, 0.01];
-    let finer = model::Body::of(&scene).unwrap().finer();
+    let finer = block_model::BlockModel::of_scene(&scene).unwrap().finer();
     let samples = record(&finer, &path, 11, [0.0, 0.0]);
     let found = identify(
         &scene,
         &samples,
-        &Settings {
+        &TouchSettings {
             finer_mesh: true,
             ..settings()
         },
     )
     .unwrap();
-    // what was pressed has the scene's moduli on a finer mesh
+    // the pressed tissue has the scene's moduli on a finer mesh
     for estimate in &found.estimates {
-        let error = grown(estimate);
-        let mesh = estimate.mesh.unwrap();
-        // it is of first order, and the cells are coarse: right in sign, up to four times too large;
-        // the deviation has it in it
+        let error = log_change(estimate);
+        let mesh = estimate.mesh_shift.unwrap();
+        // the shift is of first order, and the cells are coarse: right in sign, up to four times too large;
+        // the deviation includes it
         assert!(
             (error + mesh).abs() < 2.0 * estimate.sd,
             "{estimate:?}: {error}"
@@ -399,17 +423,18 @@ fn what_the_mesh_does_is_reported_beside_the_noise() {
 }
 
 #[test]
-fn what_is_unfit_is_named() {
+fn invalid_records_are_named() {
     let scene = scene::load("block").unwrap();
-    let sample = |tick: u32| Sample {
+    let sample = |tick: u32| TouchSample {
         time_s: f64::from(tick) * 1e-3,
         position_m: Vec3::new(0.0, 0.0, 0.02),
         force_n: Vec3::zeros(),
     };
-    let samples: Vec<Sample> = (0..200).map(sample).collect();
-    let refusal =
-        |samples: &[Sample], settings: &Settings| identify(&scene, samples, settings).unwrap_err();
-    let ours = Settings::default();
+    let samples: Vec<TouchSample> = (0..200).map(sample).collect();
+    let refusal = |samples: &[TouchSample], settings: &TouchSettings| {
+        identify(&scene, samples, settings).unwrap_err()
+    };
+    let ours = TouchSettings::default();
     let few = TouchError::Few {
         found: 3,
         expected: 50,
@@ -432,11 +457,6 @@ fn what_is_unfit_is_named() {
             .to_string()
             .contains("sample 60: time_s since")
     );
-    let wild = Settings {
-        prior_log: f64::NAN,
-        ..ours
-    };
-    assert!(refusal(&samples, &wild).to_string().contains("prior_log"));
     let sheet = scene::load("sheet").unwrap();
     let error = identify(&sheet, &samples, &ours).unwrap_err();
     assert!(matches!(error, TouchError::NotABlock { .. }), "{error}");

@@ -1,15 +1,15 @@
-//! Why work could not be done: bad input, or a machine that refused. Source: ours.
+//! Failures of commands: bad input, or a refusal by the machine. Source: ours.
 
 use palpate_session::config::ConfigError;
 use palpate_session::run::RunError;
 
-/// Work that could not be done.
+/// Reason for which a command has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// Bad usage or bad input: file, line or field, value, and what would be right.
+    /// Bad usage or bad input: file, line or field, value found, value expected.
     #[error("{0}")]
     Usage(String),
-    /// The machine refused something that was demanded.
+    /// A resource that the machine refused.
     #[error("{0}")]
     Refused(String),
 }

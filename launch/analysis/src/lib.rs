@@ -1,31 +1,30 @@
-//! What a session was: numbers, checks, words and pictures of what it left.
+//! Analysis of sessions: numbers, checks, reports and pictures from records.
 //!
-//! In reading order:
-//! [`play`] runs a session in virtual time and judges it, [`live`] one in real time; [`replayed`] judges a replay.
-//! [`conclude`] ends every session: it measures, judges and reports.
-//! [`metrics`] are the numbers, [`truth`] what a simulation knows beside its records, [`summary`] is `summary.json`.
-//! [`report`] is the page of a session, [`still`] its pictures, [`table`] its few lines on a terminal.
-//! [`rehearsed`] judges what a script of instruments did.
-//! [`identify`] finds stiffness from recordings; [`closed`] has closed forms of a line and of a sampled wall.
-//! [`pace`] refuses a tissue that is too slow for real time; [`output`] makes folders and files of results;
-//! [`progress`] is what long work reports. [`Failure`] is why a command ends without a result.
+//! In reading order: [`virtual_run`] runs a session in virtual time and judges it, [`live`] one in real time.
+//! [`replay_verdict`] judges a replay. [`conclusion`] ends every session: it measures, judges and reports. [`metrics`]
+//! computes the numbers, [`truth`] the true values of a simulation, [`summary`] defines `summary.json`. [`report`] is
+//! the page of a session, [`render`] its pictures, [`table`] its lines on a terminal. [`rehearsal`] judges the result
+//! of an instrument script. [`identify`] finds stiffness from recordings; [`closed_form`] has closed forms of a wave
+//! line and of a sampled wall. [`realtime_check`] refuses a tissue that is too slow for real time; [`output`] creates
+//! result folders and files; [`progress`] reports the progress of long work. [`Failure`] is the reason for which a
+//! command ends without a result.
 
-pub mod closed;
-pub mod conclude;
+pub mod closed_form;
+pub mod conclusion;
 mod failure;
 pub mod identify;
 pub mod live;
 pub mod metrics;
 pub mod output;
-pub mod pace;
-pub mod play;
 pub mod progress;
-pub mod rehearsed;
-pub mod replayed;
+pub mod realtime_check;
+pub mod rehearsal;
+pub mod render;
+pub mod replay_verdict;
 pub mod report;
-pub mod still;
 pub mod summary;
 pub mod table;
 pub mod truth;
+pub mod virtual_run;
 
 pub use failure::Failure;

@@ -1,18 +1,19 @@
-//! Where the results of a command go.
+//! Folders and files of the results of a command.
 //!
-//! Source: ours. The folder is made, and proved writable, before anything runs.
+//! Source: ours. The folder is created, and tested for writing, before anything runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use palpate_session::run::side::RECORDING;
 use palpate_transport::{Time, clock};
 
 use super::Failure;
 
 /// Most folders of one name within one second.
-const TWINS_MAX: u32 = 1000;
+const SAME_NAME_MAX: u32 = 1000;
 
-/// The folder of a run: `out` if given, else a new `runs/<time>-<name>`.
+/// Returns the folder of a run: `out` if given, else a new `runs/<time>-<name>`.
 ///
 /// # Errors
 /// [`Failure::Usage`] naming the folder if it cannot be made or written to.
@@ -32,48 +33,47 @@ pub fn folder(out: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Write a text of the results, as [`write_bytes`] does.
-///
-/// # Errors
-/// As [`write_bytes`].
-pub fn write(path: &Path, content: &str) -> Result<(), Failure> {
-    write_bytes(path, content.as_bytes())
-}
-
-/// Write a file of the results: a new one beside it first, so that whatever ends the process meanwhile leaves
-/// the old content or the new, and never half of one.
+/// Writes a result file through a new file beside it and a rename. A process that ends meanwhile leaves the old
+/// content or the new, never a part of one.
 ///
 /// # Errors
 /// [`Failure::Refused`] naming the file: the folder could be written to when the run began.
-pub fn write_bytes(path: &Path, content: &[u8]) -> Result<(), Failure> {
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".new");
-    let fresh = path.with_file_name(name);
-    let put = fs::write(&fresh, content).and_then(|()| fs::rename(&fresh, path));
-    put.map_err(|error| Failure::Refused(format!("{}: {error}; is the disk full?", path.display())))
+    let temporary = path.with_file_name(name);
+    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| refused(path, &error))
+}
+
+/// Failure to write a file in a folder that could be written to before.
+#[must_use]
+pub fn refused(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Refused(format!("{}: {error}; is the disk full?", path.display()))
+}
+
+/// Returns the recording in the folder of a run, or the file itself.
+#[must_use]
+pub fn recording(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        path.join(RECORDING)
+    } else {
+        path.to_owned()
+    }
 }
 
 fn unused(parent: &Path, stamp: &str, name: &str) -> PathBuf {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = name.chars().map(plain).collect();
+    let name = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-");
     let first = parent.join(format!("{stamp}-{name}"));
     if !first.exists() {
         return first;
     }
-    let next = (2..TWINS_MAX).map(|twin| parent.join(format!("{stamp}-{name}-{twin}")));
-    next.into_iter()
-        .find(|path| !path.exists())
-        .unwrap_or(first)
+    let mut next = (2..SAME_NAME_MAX).map(|number| parent.join(format!("{stamp}-{name}-{number}")));
+    next.find(|path| !path.exists()).unwrap_or(first)
 }
 
-/// Whole seconds since 1970; a clock before that counts as there.
+/// Whole seconds since 1970; 0 for a clock before that.
 fn unix_s(now: Time) -> u64 {
     now.0.max(0).unsigned_abs() / 1_000_000_000
 }
@@ -91,11 +91,7 @@ fn stamp(unix_s: u64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
+    let month = (from_march + 2) % 12 + 1;
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     let (hour, minute) = (second / 3600, second / 60 % 60);
     format!(
@@ -124,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_as_a_whole_and_leaves_nothing_beside_it() {
+    fn a_file_is_replaced_as_a_whole_and_no_temporary_file_remains() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("trials.csv");
         for content in ["a long old table", "new"] {

@@ -1,27 +1,21 @@
-//! What long work says while it goes on, to whoever looks. Source: ours.
+//! Progress of long work, for an optional display. Source: ours.
 
-/// Somebody who looks at long work.
+/// Display of the progress of long work.
 pub trait Progress {
     /// Shows that `done` steps are done.
-    fn at(&self, done: u64);
+    fn set_done(&self, _done: u64) {}
 
     /// Shows `text` beside the steps, or as the status.
-    fn say(&self, text: &str);
+    fn set_status(&self, _text: &str) {}
 
-    /// Whether anybody sees it: a caller need not compute what is not shown.
-    fn is_visible(&self) -> bool;
-}
-
-/// Nobody looks.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Unseen;
-
-impl Progress for Unseen {
-    fn at(&self, _done: u64) {}
-
-    fn say(&self, _text: &str) {}
-
+    /// Returns true if the output is visible; a caller need not compute hidden output.
     fn is_visible(&self) -> bool {
         false
     }
 }
+
+/// Display that shows nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {}

@@ -1,16 +1,16 @@
-//! A session in a few lines for a terminal: the most important numbers, and the checks.
+//! Summary of a session in a few lines for a terminal: the most important numbers, and the checks.
 //!
-//! Source: ours. What is not known is called so.
+//! Source: ours. An unknown value reads `unknown`.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-use super::conclude::{self, Evidence};
-use crate::rehearsed::Outcome;
-use crate::report::{Comparison, quick};
-use crate::summary::{ContactSummary, PassivitySummary, ServoSummary, Summary};
+use super::conclusion::{self, Evidence};
+use crate::rehearsal::ScriptOutcome;
+use crate::report::words::trimmed;
+use crate::report::{ModeComparison, quick_press_note};
+use crate::summary::{Check, ContactSummary, PassivitySummary, ServoSummary, Summary};
 
-/// The most important numbers, one idea a line, then the checks.
+/// Returns the most important numbers, one topic a line, then the checks.
 #[must_use]
 pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
     let Summary {
@@ -22,63 +22,55 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
         ..
     } = summary;
     let ticks = summary.ticks.unwrap_or(0);
-    let (mode, seed) = (evidence.config.modes_said(), evidence.config.seed);
+    let (mode, seed) = (evidence.config.requested_modes(), evidence.config.seed);
     let duration_s = shown(summary.duration_s, 1);
     let [p50, p99] = [link.rtt_ms_p50, link.rtt_ms_p99].map(|ms| shown(ms, 1));
     let loss = shown(link.loss.map(|loss| 100.0 * loss), 2);
     let rms_mm = shown(tracking.position_rmse_mm, 2);
     let drift_mm = shown(tracking.drift_mm_max, 2);
+    let session = format!("{duration_s} s, {ticks} ticks, mode {mode}, seed {seed}");
+    let network = format!("round trip {p50} ms (p50), {p99} ms (p99), loss {loss} %");
+    let tracked = format!("{rms_mm} mm rms, drift at most {drift_mm} mm");
     let mut lines = vec![
-        (
-            "session",
-            format!("{duration_s} s, {ticks} ticks, mode {mode}, seed {seed}"),
-        ),
-        (
-            "link",
-            format!("round trip {p50} ms (p50), {p99} ms (p99), loss {loss} %"),
-        ),
+        ("session", session),
+        ("link", network),
         ("force", force(contact)),
         ("lump", lump(contact, evidence.comparison)),
-        (
-            "tracking",
-            format!("{rms_mm} mm rms, drift at most {drift_mm} mm"),
-        ),
-        ("energy", energy(passivity) + unclaimed(evidence)),
+        ("tracking", tracked),
+        ("energy", energy(passivity) + no_passivity_note(evidence)),
     ];
-    if !evidence.facts.networked {
-        // what is between two sides is not there
+    if evidence.facts.without_peer {
+        // quantities between two sides do not exist
         lines.retain(|(name, _)| ["session", "force", "lump"].contains(name));
     }
-    if let Some(done) = &summary.rehearsal {
+    if let Some(outcome) = &summary.rehearsal {
         lines.retain(|(name, _)| !["force", "lump"].contains(name));
-        lines.push(("script", script(summary, done)));
+        lines.push(("script", script(summary, outcome)));
     }
     lines.extend(loops(servo).map(|words| ("servo", words)));
-    lines.extend(conclude::opened(&summary.topology).map(|words| ("tissue", words)));
+    lines.extend(conclusion::topology_note(&summary.topology).map(|words| ("tissue", words)));
     lines.extend(evidence.remarks.iter().map(|remark| ("", remark.clone())));
-    let mut text = String::new();
-    for (name, words) in lines {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name:<10} {words}");
-    }
-    text + &checks(summary)
+    let lines = lines
+        .into_iter()
+        .map(|(name, words)| format!("{name:<10} {words}\n"));
+    lines.collect::<String>() + &checks(summary)
 }
 
-/// What a script of steps did.
-fn script(summary: &Summary, done: &Outcome) -> String {
-    let out_mm3 = shown(done.removed_m3.map(|m3| m3 * 1e9), 0);
+/// Result of a script of steps.
+fn script(summary: &Summary, outcome: &ScriptOutcome) -> String {
+    let out_mm3 = shown(outcome.removed_m3.map(|m3| m3 * 1e9), 0);
     format!(
-        "`{}` of {} steps on `{}`: peak {} N, {out_mm3} mm^3 taken out, pieces {}",
-        done.script,
-        done.steps.len(),
-        done.scene,
+        "`{}` of {} steps on `{}`: peak {} N, {out_mm3} mm^3 removed, {} pieces",
+        outcome.script,
+        outcome.steps.len(),
+        outcome.scene,
         shown(summary.contact.peak_force_n, 2),
-        count(done.pieces_count),
+        count(outcome.pieces_count),
     )
 }
 
-/// What must be said of a coupling that is not judged by its energy.
-fn unclaimed(evidence: &Evidence<'_>) -> &'static str {
+/// Note for a coupling that is not judged by its energy.
+fn no_passivity_note(evidence: &Evidence<'_>) -> &'static str {
     if evidence.config.coupling.mode.is_passive() {
         ""
     } else {
@@ -88,23 +80,23 @@ fn unclaimed(evidence: &Evidence<'_>) -> &'static str {
 
 fn force(contact: &ContactSummary) -> String {
     let peak_n = shown(contact.peak_force_n, 2);
-    let felt = shown(contact.displayed_stiffness_npm, 0);
-    let real = shown(contact.true_stiffness_npm, 0);
-    let why = match &contact.stiffness_unknown {
+    let displayed = shown(contact.displayed_stiffness_npm, 0);
+    let truth = shown(contact.true_stiffness_npm, 0);
+    let note = match &contact.stiffness_unknown {
         Some(reason) => format!(" ({reason})"),
-        None => quick(contact).map_or(String::new(), |words| format!(" ({words})")),
+        None => quick_press_note(contact).map_or(String::new(), |words| format!(" ({words})")),
     };
-    format!("peak {peak_n} N, stiffness felt {felt} N/m of {real} N/m{why}")
+    format!("peak {peak_n} N, stiffness displayed {displayed} N/m of {truth} N/m{note}")
 }
 
-fn lump(contact: &ContactSummary, comparison: Option<&Comparison>) -> String {
-    let felt = shown(contact.contrast_displayed, 2);
-    let real = shown(contact.contrast_true, 2);
+fn lump(contact: &ContactSummary, comparison: Option<&ModeComparison>) -> String {
+    let displayed = shown(contact.contrast_displayed, 2);
+    let truth = shown(contact.contrast_true, 2);
     let beside = comparison.map_or(String::new(), |other| {
         let contrast = other.contact.contrast_displayed;
         format!("; {}: {}", other.name, shown(contrast, 2))
     });
-    format!("contrast felt {felt} of {real}{beside}")
+    format!("contrast displayed {displayed} of {truth}{beside}")
 }
 
 fn energy(passivity: &PassivitySummary) -> String {
@@ -115,36 +107,34 @@ fn energy(passivity: &PassivitySummary) -> String {
     format!("least in the channel {least} J, {violations} violations")
 }
 
-/// Nothing for virtual time, which has no loops.
+/// Servo statistics; None for virtual time, which has no servo loops.
 fn loops(servo: &ServoSummary) -> Option<String> {
     let wake_us = shown(Some(servo.wake_us_p99?), 0);
     let bare_us = shown(servo.bare_timer_us_p99, 0);
     let (late, allocations) = (count(servo.late_ticks), count(servo.allocations));
     Some(format!(
-        "wakes {wake_us} us late (p99; a bare timer {bare_us}), {late} late ticks, \
+        "late wake {wake_us} us (p99; a bare timer {bare_us}), {late} late ticks, \
          {allocations} allocations"
     ))
 }
 
-/// The checks, one a line.
+/// Returns the checks, one a line, with value and limit.
 fn checks(summary: &Summary) -> String {
-    let mut text = String::new();
-    for check in &summary.checks {
-        let verdict = if check.held { "held" } else { "BROKEN" };
-        let value = check.value.map_or("unknown".into(), brief);
-        let limit = brief(check.limit);
-        let _ = writeln!(
-            text,
-            "{verdict:<10} {}: {value} {} ({})",
-            check.name,
-            check.unit,
-            check.asked(&limit)
-        );
-    }
-    text
+    let line = |check: &Check| {
+        let verdict = if check.held { "PASS" } else { "FAIL" };
+        let value = check.value.map_or("n/a".into(), brief);
+        let (name, unit) = (&check.name, &check.unit);
+        let limit = check.requirement(&brief(check.limit));
+        let limit = match check.held {
+            true => format!(" ({limit})"),
+            false => format!(", limit {limit}"),
+        };
+        format!("{verdict:<10} {name}: {value} {unit}{limit}\n")
+    };
+    summary.checks.iter().map(line).collect()
 }
 
-/// What limits and guards did, and why ticks were late.
+/// Returns the actions of limits and guards, and the causes of late ticks.
 #[must_use]
 pub fn guards(summary: &Summary) -> String {
     let Summary {
@@ -153,14 +143,10 @@ pub fn guards(summary: &Summary) -> String {
         passivity,
         ..
     } = summary;
-    let faults = if safety.faults.is_empty() {
-        "none".into()
-    } else {
-        safety.faults.join(", ")
-    };
+    let faults = or(safety.faults.join(", "), "none");
     format!(
-        "limits     {}; trips of the watchdog {}; faults: {faults}\n\
-         account    {} ticks with less than was asked, or with a debt repaid\n\
+        "limits     {}; watchdog trips {}; faults: {faults}\n\
+         energy     {} ticks with a demand lowered or a debt repaid\n\
          late       {}\n",
         counts(&safety.limit_hits),
         count(safety.watchdog_trips),
@@ -170,14 +156,15 @@ pub fn guards(summary: &Summary) -> String {
 }
 
 fn counts(counts: &BTreeMap<String, u64>) -> String {
-    let rows: Vec<String> = counts
-        .iter()
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
-    if rows.is_empty() {
-        "nothing".into()
-    } else {
-        rows.join(", ")
+    let rows = counts.iter().map(|(name, count)| format!("{name} {count}"));
+    or(rows.collect::<Vec<_>>().join(", "), "nothing")
+}
+
+/// Returns a text, or another instead of an empty one.
+fn or(text: String, empty: &str) -> String {
+    match text.is_empty() {
+        true => empty.to_owned(),
+        false => text,
     }
 }
 
@@ -189,12 +176,11 @@ fn shown(value: Option<f64>, digits: usize) -> String {
     value.map_or("unknown".into(), |value| format!("{value:.digits$}"))
 }
 
-/// Short in any magnitude.
+/// Formats a number briefly in any magnitude.
 fn brief(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 || (1e-3..1e5).contains(&size) {
-        let text = format!("{value:.3}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        trimmed(&format!("{value:.3}")).to_owned()
     } else {
         format!("{value:.2e}")
     }
@@ -203,7 +189,6 @@ fn brief(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::Check;
 
     #[test]
     fn numbers_are_short_in_any_magnitude() {
@@ -228,13 +213,13 @@ mod tests {
             ..ContactSummary::default()
         };
         let text = force(&contact(0.43));
-        let words = "felt 212 N/m of 187 N/m (quick pushes of 0.43 s";
+        let words = "displayed 212 N/m of 187 N/m (quick pushes of 0.43 s";
         assert!(text.contains(words), "{text}");
         assert!(force(&contact(0.65)).ends_with("of 187 N/m"));
     }
 
     #[test]
-    fn a_broken_check_stands_out() {
+    fn a_failed_check_reads_fail_with_value_and_limit() {
         let mut summary = Summary::default();
         summary
             .checks
@@ -244,7 +229,7 @@ mod tests {
             .push(Check::at_most("violations", Some(0.0), 0.0, "ticks"));
         let text = checks(&summary);
         assert!(
-            text.starts_with("BROKEN     force on the hand: 7 N (at most 6)\nheld "),
+            text.starts_with("FAIL       force on the hand: 7 N, limit at most 6\nPASS "),
             "{text}"
         );
         assert!(guards(&summary).contains("limits     nothing"));

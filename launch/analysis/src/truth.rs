@@ -1,38 +1,39 @@
-//! What a run in simulation knows beyond its records: true stiffness, lumps and delays.
+//! Ground truth of a simulation: true stiffness, lumps and delays.
 //!
-//! Source: ours. The stiffness under the probe is that of a slow press on a copy of the remote
-//! tissue, with the tool that touched it, to the depth that the operator's hand would reach on the
-//! tissue itself. Tissue is not linear, so a stiffness belongs to a depth; one that hung on the channel
-//! would be another truth in every mode. The delay of a frame is counted in ticks, on no clock at all.
+//! Source: ours. The stiffness under the probe is that of a slow press on a copy of the remote tissue, with the tool
+//! that touched it, to the depth that the operator's hand would reach on the tissue itself. Tissue is not linear, so a
+//! stiffness belongs to a depth; a depth that depended on the channel would give another truth in every mode. The
+//! delay of a frame is counted in ticks, without any clock.
 
+use palpate_geometry::mesh::bounds_m;
 use palpate_master::device::HandleKind;
 use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::script::ScriptParams;
 use palpate_master::predict::ToolShape;
-use palpate_scene::{Block, Body, LinkedBlock, Press, Scene, SceneError};
+use palpate_scene::{Block, PressStiffness, Scene, SceneBody, SceneError, VoxelBlock};
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::lab;
-use palpate_session::stat::upper_median;
+use palpate_session::stat::{percentile, upper_median};
 use palpate_transport::Span;
 use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_twin::{Reaction, Vec3};
 
-use crate::metrics::{MeshError, OnewayTruth, SessionFacts, Site, TwinFacts};
-use crate::report::Ground;
+use crate::metrics::{OnewayTruth, SessionFacts, Site};
+use crate::report::ExplorationScene;
+use crate::summary::TwinSummary;
 
 /// Least depth at which the true stiffness is taken \[m\], if the hand would reach less.
 const DEPTH_MIN_M: f64 = 1e-3;
 
-/// Presses by which the depth of hand and tissue in balance is found. Each begins with the secant of
-/// the one before, and the secant changes slowly with depth: on the built-in scenes the third depth
-/// is within 1 % of the tenth.
+/// Presses that find the depth at which hand and tissue balance. Each begins with the secant of the previous one, and
+/// the secant changes slowly with depth: on the built-in scenes the third depth is within 1 % of the tenth.
 const BALANCES: usize = 3;
 
-/// Site in the middle of the patch, whose balance gives the depth for all.
+/// Site in the middle of the patch, whose balance gives the depth for all sites.
 const MIDDLE: u16 = 5;
 
-/// The sites that `master` has pressed, with what is really there; none without a palpation.
+/// Returns the sites that `master` has pressed, with their true stiffness; none without a palpation.
 ///
 /// # Errors
 /// [`ConfigError`] if the remote tissue is a scene that cannot be used.
@@ -41,54 +42,57 @@ pub fn sites(config: &Config, master: &[TickRecord]) -> Result<Vec<Site>, Config
         return Ok(Vec::new());
     };
     let pressed = |phase: &u16| master.iter().any(|record| record.phase == *phase);
-    let phases: Vec<u16> = (1..=9).filter(pressed).collect();
-    let mut sites: Vec<Site> = phases
-        .iter()
-        .map(|&phase| Site {
-            phase,
-            place_m: palpation.site_m(phase),
-            ..Site::default()
-        })
-        .collect();
+    let site = |phase: u16| Site {
+        phase,
+        place_m: palpation.site_m(phase),
+        ..Site::default()
+    };
+    let mut sites: Vec<Site> = (1..=9).filter(pressed).map(site).collect();
     if let Some(stiffness) = config.tissue.strip_prefix("wall:") {
         for site in &mut sites {
-            site.true_stiffness_npm = stiffness.parse().ok();
+            site.true_npm = stiffness.parse().ok();
         }
     } else if config.tissue != "free" && !sites.is_empty() {
-        press(config, palpation, &mut sites)?;
+        press_sites(config, palpation, &mut sites)?;
     }
     Ok(sites)
 }
 
-/// Where a person's hand went as it liked: on the remote tissue, or on the twin of a session without one. None of a
-/// scripted hand, which presses sites, and of what is no tissue.
+/// Returns the scene of a free exploration: the remote tissue, or the twin of a session without one. None for a
+/// scripted hand, which presses sites, and for a wall or free space.
 ///
 /// # Errors
-/// [`ConfigError`] if that is a scene that cannot be used.
-pub fn ground(config: &Config, facts: &SessionFacts) -> Result<Option<Ground>, ConfigError> {
-    let (name, field) = if facts.networked {
-        (&config.tissue, "tissue")
-    } else {
-        (&config.twin, "twin")
+/// [`ConfigError`] if the scene cannot be used.
+pub(crate) fn exploration_scene(
+    config: &Config,
+    facts: &SessionFacts,
+) -> Result<Option<ExplorationScene>, ConfigError> {
+    let (name, field) = match facts.without_peer {
+        true => (&config.twin, "twin"),
+        false => (&config.tissue, "tissue"),
     };
     let scripted = config.operator.handle != HandleKind::Pointer;
-    if scripted || name == "free" || name.starts_with("wall:") {
+    if scripted || !is_scene(name) {
         return Ok(None);
     }
-    // the operator's side alone does not know what the robot touches
-    let known = !facts.networked || facts.sides.contains(&Side::Slave);
-    let lumps = match known {
+    // the operator's side alone has no information on the remote tissue
+    let lumps = match facts.without_peer || facts.only_side != Some(Side::Master) {
         true => Some(lab::load_scene(name, field)?.lumps),
         false => None,
     };
-    Ok(Some(Ground {
+    Ok(Some(ExplorationScene {
         tool_radius_m: config.master.predict.tool_radius_m,
         lumps,
     }))
 }
 
-/// A scene with the tool that touches it in this session: a scene's own is meant for presses alone.
-fn touched(config: &Config, name: &str, field: &str) -> Result<Scene, ConfigError> {
+/// Returns true if a tissue of a configuration is a scene, and neither a wall nor free space.
+pub(crate) fn is_scene(name: &str) -> bool {
+    name != "free" && !name.starts_with("wall:")
+}
+
+/// Loads a scene with the tool that touches it in this session: a scene's own is meant for presses alone.
+fn scene_with_tool(config: &Config, name: &str, field: &str) -> Result<Scene, ConfigError> {
     let mut scene = lab::load_scene(name, field)?;
     let predict = &config.master.predict;
     (scene.tool_radius_m, scene.tool_stiffness_npm) =
@@ -97,12 +101,12 @@ fn touched(config: &Config, name: &str, field: &str) -> Result<Scene, ConfigErro
 }
 
 /// Presses a copy of the remote tissue at every site, all to one depth.
-fn press(
+fn press_sites(
     config: &Config,
     palpation: &PalpationParams,
     sites: &mut [Site],
 ) -> Result<(), ConfigError> {
-    let scene = touched(config, &config.tissue, "tissue")?;
+    let scene = scene_with_tool(config, &config.tissue, "tissue")?;
     for site in sites.iter_mut() {
         let [x_m, y_m] = site.place_m;
         site.over_lump = scene.lumps.iter().any(|lump| {
@@ -116,48 +120,52 @@ fn press(
     }
     let hand_npm = config.operator.grip.hand().stiffness_npm;
     let places: Vec<[f64; 2]> = sites.iter().map(|site| site.place_m).collect();
-    // a scene that was built for the session can be built again; if not, nothing is known
-    let presses = reach_m(&scene, palpation, hand_npm)
-        .and_then(|depth_m| scene.presses(&places, depth_m))
+    // a scene that was built for the session can be built again; otherwise the stiffness is unknown
+    let presses = hand_depth_m(&scene, palpation, hand_npm)
+        .and_then(|depth_m| scene.press_stiffness(&places, depth_m))
         .unwrap_or_default();
     for (site, press) in sites.iter_mut().zip(presses) {
-        site.true_stiffness_npm = met(&press);
+        site.true_npm = valid_stiffness_npm(&press);
     }
     Ok(())
 }
 
-/// Stiffness of a press that met tissue. A press beside the block meets nothing, and tissue that fell
-/// in under the tool does not push back: neither is a stiffness.
-fn met(press: &Press) -> Option<f64> {
-    let told = |value: f64| value.is_finite() && value > 0.0;
-    (told(press.force_n) && told(press.chord_npm)).then_some(press.chord_npm)
+/// Stiffness of a press that touched tissue. A press beside the block touches nothing, and collapsed tissue does not
+/// push back: neither is a stiffness.
+fn valid_stiffness_npm(press: &PressStiffness) -> Option<f64> {
+    let valid = |value: f64| value.is_finite() && value > 0.0;
+    (valid(press.force_n) && valid(press.chord_npm)).then_some(press.chord_npm)
 }
 
-/// How deep the hand presses the tissue itself, with no network between \[m\]: where the spring of the
-/// hand, pulled to the depth that is meant, and the tissue in the middle of the patch balance.
-fn reach_m(scene: &Scene, palpation: &PalpationParams, hand_npm: f64) -> Result<f64, SceneError> {
+/// Depth to which the hand presses the tissue itself, without a network \[m\]: the balance between the spring of the
+/// hand, pulled to the intended depth, and the tissue in the middle of the patch.
+fn hand_depth_m(
+    scene: &Scene,
+    palpation: &PalpationParams,
+    hand_npm: f64,
+) -> Result<f64, SceneError> {
     let middle_m = palpation.site_m(MIDDLE);
     // the script counts from its own tool's first contact
-    let meant_m = palpation.press_depth_m + scene.tool_radius_m - palpation.tool_radius_m;
-    let mut depth_m = 0.5 * meant_m;
+    let intended_m = palpation.press_depth_m + scene.tool_radius_m - palpation.tool_radius_m;
+    let mut depth_m = 0.5 * intended_m;
     for _ in 0..BALANCES {
         depth_m = depth_m.max(DEPTH_MIN_M);
-        let press = scene.presses(&[middle_m], depth_m)?;
+        let press = scene.press_stiffness(&[middle_m], depth_m)?;
         let secant_npm = press.first().map_or(0.0, |press| press.secant_npm);
         let share = hand_npm / (hand_npm + secant_npm.max(0.0));
-        depth_m = meant_m * if share.is_finite() { share } else { 0.0 };
+        depth_m = intended_m * if share.is_finite() { share } else { 0.0 };
     }
     Ok(depth_m.max(DEPTH_MIN_M))
 }
 
-/// What a reader must know of sites whose true stiffness says little: places outside the block of
-/// remote tissue or of its fine zone, and presses that met nothing. Nothing if all is well.
+/// Remarks on sites without a meaningful true stiffness: places outside the block of remote tissue or of its fine
+/// zone, and presses without contact. Empty if there are none.
 ///
 /// # Errors
 /// [`ConfigError`] if the remote tissue is a scene that cannot be used.
 pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigError> {
     let name = config.tissue.as_str();
-    if sites.is_empty() || name == "free" || name.starts_with("wall:") {
+    if sites.is_empty() || !is_scene(name) {
         return Ok(Vec::new());
     }
     let scene = lab::load_scene(name, "tissue")?;
@@ -167,92 +175,70 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
     };
     let outside = |site: &&Site| beyond(site, middle_m, half_m);
     let coarse = |site: &&Site| match &scene.body {
-        Body::Block(block) => {
+        SceneBody::Block(block) => {
             !outside(site) && beyond(site, block.zone.centre_m, block.zone.half_m)
         }
-        Body::Lattice { .. }
-        | Body::Flat(_)
-        | Body::Linked(_)
-        | Body::Voxels(_)
-        | Body::Mesh(_) => false,
+        _ => false,
     };
-    let unmet = |site: &&Site| !outside(site) && site.true_stiffness_npm.is_none();
-    let list = |which: &dyn Fn(&&Site) -> bool, words: &str| {
-        let numbers: Vec<String> = sites
-            .iter()
-            .filter(which)
-            .map(|site| site.phase.to_string())
-            .collect();
+    let unmeasured = |site: &&Site| !outside(site) && site.true_npm.is_none();
+    let list = |which: &dyn Fn(&&Site) -> bool, words: String| {
+        let those = sites.iter().filter(which);
+        let numbers: Vec<String> = those.map(|site| site.phase.to_string()).collect();
         (!numbers.is_empty()).then(|| format!("Sites {}: {words}", numbers.join(", ")))
     };
+    let nowhere = format!("outside the tissue of {name}, where there is nothing to press.");
+    let rough = format!(
+        "outside the fine zone of {name}; cells are coarser there, so the stiffness depends on the \
+         mesh."
+    );
+    let unknown = match config.master.predict.tool_shape {
+        ToolShape::Ball => "a slow press met no force, so their true stiffness is not known.",
+        _ => "the true stiffness is computed for a ball only.",
+    };
     let remarks = [
-        list(
-            &outside,
-            &format!("outside the tissue of {name}, where there is nothing to press."),
-        ),
-        list(
-            &coarse,
-            &format!(
-                "outside the fine zone of {name}; cells are coarser there, so the stiffness is also that \
-             of the mesh."
-            ),
-        ),
-        list(
-            &unmet,
-            match config.master.predict.tool_shape {
-                ToolShape::Ball => {
-                    "a slow press met no force, so their true stiffness is not known."
-                }
-                _ => "their true stiffness is known of a ball only.",
-            },
-        ),
+        list(&outside, nowhere),
+        list(&coarse, rough),
+        list(&unmeasured, unknown.to_owned()),
     ];
     Ok(remarks.into_iter().flatten().collect())
 }
 
 /// Middle and half edges of the surface of a scene \[m\].
 fn surface(scene: &Scene) -> ([f64; 2], [f64; 2]) {
-    match &scene.body {
-        Body::Block(Block { size_m, .. }) | Body::Linked(LinkedBlock { size_m, .. }) => {
-            ([0.0; 2], [0.5 * size_m[0], 0.5 * size_m[1]])
+    let [low_m, high_m] = match &scene.body {
+        SceneBody::Block(Block { size_m, .. })
+        | SceneBody::VoxelBlock(VoxelBlock { size_m, .. }) => centred(size_m),
+        SceneBody::VoxelBody(body) => centred(&body.size_m()),
+        SceneBody::Flat(sheet) => centred(&sheet.size_m),
+        SceneBody::Mesh(volume) => volume.corners_m(),
+        SceneBody::Lattice { lattice, .. } => {
+            bounds_m(lattice.atoms.iter().map(|atom| atom.position_m))
         }
-        Body::Voxels(body) => {
-            let [x_m, y_m, _] = body.size_m();
-            ([0.0; 2], [0.5 * x_m, 0.5 * y_m])
-        }
-        Body::Mesh(volume) => {
-            let [low_m, high_m] = volume.corners_m();
-            let middle = |axis: usize| 0.5 * (low_m[axis] + high_m[axis]);
-            let half = |axis: usize| 0.5 * (high_m[axis] - low_m[axis]);
-            ([middle(0), middle(1)], [half(0), half(1)])
-        }
-        Body::Flat(sheet) => ([0.0; 2], sheet.size_m.map(|edge_m| 0.5 * edge_m)),
-        Body::Lattice { lattice, .. } => {
-            let side = |axis: usize| {
-                let places = lattice.atoms.iter().map(|atom| atom.position_m[axis]);
-                let (low_m, high_m) = places.fold((f64::MAX, f64::MIN), |(low, high), at| {
-                    (low.min(at), high.max(at))
-                });
-                (0.5 * (low_m + high_m), 0.5 * (high_m - low_m))
-            };
-            let (x, y) = (side(0), side(1));
-            ([x.0, y.0], [x.1, y.1])
-        }
-    }
+    };
+    (
+        [0, 1].map(|axis| 0.5 * (low_m[axis] + high_m[axis])),
+        [0, 1].map(|axis| 0.5 * (high_m[axis] - low_m[axis])),
+    )
 }
 
-/// What the twin is, what its steps cost on this machine, and what its mesh does to their forces: a copy is touched
-/// once more where `master` touched it, on this thread's own CPU clock. None if no mode of the session has a twin.
+/// Corners of a box around the origin with these edges along x and y \[m\].
+fn centred(size_m: &[f64]) -> [Vec3; 2] {
+    let half_m = Vec3::new(0.5 * size_m[0], 0.5 * size_m[1], 0.0);
+    [-half_m, half_m]
+}
+
+/// Describes the twin, times its steps on this machine, and estimates the effect of its mesh on the force. A copy is
+/// touched again at the positions of `master`, on this thread's own CPU clock. Empty if no mode has a twin.
 ///
 /// # Errors
 /// [`ConfigError`] if the twin is a scene that cannot be used.
-pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>, ConfigError> {
-    if !config.coupling.needs_twin() && !config.operator.wields() {
-        return Ok(None);
+pub fn twin_summary(config: &Config, master: &[TickRecord]) -> Result<TwinSummary, ConfigError> {
+    if !config.coupling.needs_twin() && !config.operator.uses_instruments() {
+        return Ok(TwinSummary::default());
     }
-    let scene = touched(config, &config.twin, "twin")?;
+    let scene = scene_with_tool(config, &config.twin, "twin")?;
     let Ok(mut tissue) = scene.build() else {
-        return Ok(None);
+        return Ok(TwinSummary::default());
     };
     let mut reaction = [Reaction::default()];
     let most = match scene.method() {
@@ -262,100 +248,100 @@ pub fn twin(config: &Config, master: &[TickRecord]) -> Result<Option<TwinFacts>,
     let mut step_us = Vec::with_capacity(master.len().min(most));
     let (mut errors, mut forces, mut touched) = (0.0, 0.0, 0_u64);
     for record in master.iter().take(most) {
-        let [x, y, z, _] = record.position_m;
-        let [vx, vy, vz, _] = record.velocity_mps;
-        let mut tool = scene.tool_at(Vec3::new(x, y, z));
-        tool.velocity_mps = Vec3::new(vx, vy, vz);
+        let mut tool = scene.tool_at(Vec3::from_column_slice(&record.position_m[..3]));
+        tool.velocity_mps = Vec3::from_column_slice(&record.velocity_mps[..3]);
         let begun = thread_cpu_now();
         tissue.step(&[tool], PERIOD.s(), &mut reaction);
         step_us.push((thread_cpu_now() - begun).ms() * 1e3);
-        if let Some(error_n) = reaction[0].error_n {
+        if let Some(error_n) = reaction[0].mesh_error_n {
             errors += error_n * error_n;
             forces += reaction[0].force_n.norm_squared();
             touched += 1;
         }
     }
     let caps = tissue.caps();
-    Ok(Some(TwinFacts {
-        method: caps.method.to_owned(),
-        nodes: caps.nodes as u64,
-        elements: caps.elements as u64,
-        step_us,
-        mesh_error: (touched > 0 && forces > 0.0).then(|| MeshError {
-            rms_n: (errors / touched as f64).sqrt(),
-            share: (errors / forces).sqrt(),
-        }),
-        contact: None,
-    }))
+    let pressed = touched > 0 && forces > 0.0;
+    Ok(TwinSummary {
+        method: Some(caps.method.to_owned()),
+        nodes: Some(caps.nodes as u64),
+        elements: Some(caps.elements as u64),
+        step_us_p50: percentile(&mut step_us, 0.5),
+        step_us_p99: percentile(&mut step_us, 0.99),
+        step_us_max: percentile(&mut step_us, 1.0),
+        mesh_error_rms_n: pressed.then(|| (errors / touched as f64).sqrt()),
+        mesh_error: pressed.then(|| (errors / forces).sqrt()),
+        ..TwinSummary::default()
+    })
 }
 
-/// Most steps of the twin that are timed: a minute of them.
+/// Most steps of the twin that are timed: one minute.
 const STEPS_TIMED: usize = 60_000;
 
-/// As many of the implicit solver, whose steps cost as much as a session's.
+/// Most timed steps of the implicit solver, whose steps cost as much as a session's.
 const IMPLICIT_STEPS_TIMED: usize = 2000;
 
-/// True delays of a session in lock step, where `sent` has the tick of every frame from the master
-/// and from the slave, or none if frame `n` is made in tick `n - 1`.
+/// True delays of a session in lock step, where `sent` has the tick of every frame from the master and from the slave;
+/// an empty list means that frame `n` is made in tick `n - 1`.
 #[must_use]
-pub fn delays(
+pub(crate) fn delays(
     master: &[TickRecord],
     slave: &[TickRecord],
-    [from_master, from_slave]: [&[u64]; 2],
+    sent: &[Vec<u64>; 2],
 ) -> OnewayTruth {
+    let [from_master, from_slave] = sent;
     OnewayTruth {
-        master_ns: one_way_ns(master, from_slave),
-        slave_ns: one_way_ns(slave, from_master),
+        master_ns: tick_delays_ns(master, from_slave),
+        slave_ns: tick_delays_ns(slave, from_master),
     }
 }
 
-/// True delays of a live session whose sides share a clock and send a frame in every tick: from the tick
-/// that made a frame to when it was received.
-#[must_use]
+/// True delays of a live session whose sides share a clock and send a frame in every tick: from the tick that made a
+/// frame to its reception.
 pub(crate) fn delays_of_one_clock(master: &[TickRecord], slave: &[TickRecord]) -> OnewayTruth {
     OnewayTruth {
-        master_ns: clocked_ns(master, slave),
-        slave_ns: clocked_ns(slave, master),
+        master_ns: clock_delays_ns(master, slave),
+        slave_ns: clock_delays_ns(slave, master),
     }
 }
 
-fn clocked_ns(records: &[TickRecord], sender: &[TickRecord]) -> Vec<i64> {
-    let (mut newest, mut delay_ns) = (0, -1);
-    let mut delays = Vec::with_capacity(records.len());
-    for record in records {
-        if record.received_sequence != newest {
-            newest = record.received_sequence;
-            // the frame in the mailbox is the one that was taken, or nothing is known of that
-            let taken = (record.frame_sequence == newest).then_some(newest.wrapping_sub(1));
-            let made = taken.and_then(|index| sender.get(usize::try_from(index).ok()?));
-            delay_ns = made.map_or(-1, |made| record.frame_received_ns - made.given_ns);
+fn clock_delays_ns(records: &[TickRecord], sender: &[TickRecord]) -> Vec<i64> {
+    newest_frame_delays_ns(records, |record, index| {
+        // the frame in the mailbox must be the one that was used
+        let taken = record.frame_sequence == record.received_sequence;
+        let made = sender.get(usize::try_from(index).ok()?).filter(|_| taken)?;
+        Some(record.frame_received_ns - made.given_ns)
+    })
+}
+
+fn tick_delays_ns(records: &[TickRecord], sent: &[u64]) -> Vec<i64> {
+    newest_frame_delays_ns(records, |record, index| {
+        let made = match sent {
+            [] => index,
+            known => *known.get(index as usize)?,
+        };
+        Some((record.tick as i64 - made as i64) * PERIOD.0)
+    })
+}
+
+/// Returns the delay of the newest frame at each record. `delay_ns` gives it for a record that used a new frame and
+/// for that frame's index; -1 without a value.
+fn newest_frame_delays_ns(
+    records: &[TickRecord],
+    delay_ns: impl Fn(&TickRecord, u64) -> Option<i64>,
+) -> Vec<i64> {
+    let newest = records.iter().scan((0, -1), |(newest, newest_ns), record| {
+        if record.received_sequence != *newest {
+            *newest = record.received_sequence;
+            *newest_ns = delay_ns(record, newest.wrapping_sub(1)).unwrap_or(-1);
         }
-        delays.push(delay_ns);
-    }
-    delays
+        Some(*newest_ns)
+    });
+    newest.collect()
 }
 
-fn one_way_ns(records: &[TickRecord], sent: &[u64]) -> Vec<i64> {
-    let (mut newest, mut delay_ns) = (0, -1);
-    let mut delays = Vec::with_capacity(records.len());
-    for record in records {
-        if record.received_sequence != newest {
-            newest = record.received_sequence;
-            let index = newest.wrapping_sub(1);
-            let made = match sent {
-                [] => Some(index),
-                known => known.get(index as usize).copied(),
-            };
-            delay_ns = made.map_or(-1, |made| (record.tick as i64 - made as i64) * PERIOD.0);
-        }
-        delays.push(delay_ns);
-    }
-    delays
-}
-
-/// Median of known delays; none if there is none.
+/// Median of the known delays; None if there are none.
 #[must_use]
-pub fn median(delays_ns: &[i64]) -> Option<Span> {
+pub(crate) fn median(delays_ns: &[i64]) -> Option<Span> {
     let known = delays_ns.iter().filter(|&&ns| ns >= 0);
     // whole numbers of nanoseconds are exact up to a hundred days
     let mut known: Vec<f64> = known.map(|&ns| ns as f64).collect();
@@ -367,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_are_counted_when_a_frame_first_serves() {
+    fn delays_are_counted_from_the_first_use_of_a_frame() {
         let record = |tick, received_sequence| TickRecord {
             tick,
             received_sequence,
@@ -375,14 +361,14 @@ mod tests {
         };
         // frame 1 (of tick 0) comes in tick 2 and serves twice; frame 4 (of tick 3) comes at once
         let records = [record(0, 0), record(2, 1), record(3, 1), record(4, 4)];
-        let delays = one_way_ns(&records, &[]);
+        let delays = tick_delays_ns(&records, &[]);
         assert_eq!(delays, [-1, 2_000_000, 2_000_000, 1_000_000]);
         assert_eq!(median(&delays), Some(Span(2_000_000)));
         assert_eq!(median(&[-1]), None);
     }
 
     #[test]
-    fn delays_on_one_clock_are_from_making_to_receiving() {
+    fn delays_on_one_clock_are_from_sending_to_receiving() {
         let made = |given_ns| TickRecord {
             given_ns,
             ..TickRecord::default()
@@ -403,12 +389,12 @@ mod tests {
             took(3, 3, 350),
             took(9, 9, 900),
         ];
-        let delays = clocked_ns(&receiver, &sender);
+        let delays = clock_delays_ns(&receiver, &sender);
         assert_eq!(delays, [-1, 50, 50, -1, 40, -1]);
     }
 
     #[test]
-    fn only_what_was_pressed_is_a_site() {
+    fn only_pressed_sites_are_returned() {
         let config = Config {
             tissue: "wall:300".into(),
             ..Config::default()
@@ -419,11 +405,7 @@ mod tests {
             sites.iter().map(|site| site.phase).collect::<Vec<_>>(),
             [2, 9]
         );
-        assert!(
-            sites
-                .iter()
-                .all(|site| site.true_stiffness_npm == Some(300.0))
-        );
+        assert!(sites.iter().all(|site| site.true_npm == Some(300.0)));
     }
 
     fn pressed(phase: u16) -> TickRecord {
@@ -448,7 +430,7 @@ mod tests {
             };
             let mut record = pressed(2);
             record.position_m[2] = z_m;
-            sites(&config, &[record]).expect("a scene")[0].true_stiffness_npm
+            sites(&config, &[record]).expect("a scene")[0].true_npm
         };
         let own = truth_npm("layered-lump", 0.003);
         assert!(own.is_some_and(|npm| npm > 100.0), "{own:?}");
@@ -467,26 +449,26 @@ mod tests {
         };
         palpation.spacing_m = 0.05;
         let wide = sites(&config, &[pressed(5), pressed(9)]).expect("a scene");
-        assert!(wide[0].true_stiffness_npm.is_some_and(|npm| npm > 0.0));
-        assert_eq!(wide[1].true_stiffness_npm, None);
-        let said = remarks(&config, &wide).expect("a scene");
+        assert!(wide[0].true_npm.is_some_and(|npm| npm > 0.0));
+        assert_eq!(wide[1].true_npm, None);
+        let found = remarks(&config, &wide).expect("a scene");
         assert!(
-            said.len() == 1 && said[0].starts_with("Sites 9: outside the tissue of sheet"),
-            "{said:?}"
+            found.len() == 1 && found[0].starts_with("Sites 9: outside the tissue of sheet"),
+            "{found:?}"
         );
         let config = Config::default();
         let [mut middle, mut aside] = [wide[0], wide[1]];
         aside.place_m = [0.03, 0.0];
-        middle.true_stiffness_npm = None;
-        let said = remarks(&config, &[middle, aside]).expect("a scene");
+        middle.true_npm = None;
+        let found = remarks(&config, &[middle, aside]).expect("a scene");
         let parts = ["Sites 9: outside the fine zone", "Sites 5, 9: a slow press"];
         assert!(
-            said.len() == 2
-                && said
+            found.len() == 2
+                && found
                     .iter()
                     .zip(parts)
                     .all(|(text, part)| text.starts_with(part)),
-            "{said:?}"
+            "{found:?}"
         );
         for (force_n, chord_npm) in [
             (0.0, 5.0),
@@ -494,12 +476,12 @@ mod tests {
             (f64::NAN, 5.0),
             (1.0, f64::INFINITY),
         ] {
-            let press = Press {
+            let press = PressStiffness {
                 force_n,
                 secant_npm: 1.0,
                 chord_npm,
             };
-            assert_eq!(met(&press), None);
+            assert_eq!(valid_stiffness_npm(&press), None);
         }
     }
 
@@ -507,15 +489,17 @@ mod tests {
     fn hand_and_tissue_balance_at_the_depth_of_the_truth() {
         let scene = lab::load_scene("sheet", "tissue").expect("built in");
         let palpation = PalpationParams::default();
-        let depth_m = reach_m(&scene, &palpation, 300.0).expect("can be built");
-        let press = scene.presses(&[[0.0; 2]], depth_m).expect("can be built")[0];
+        let depth_m = hand_depth_m(&scene, &palpation, 300.0).expect("can be built");
+        let press = scene
+            .press_stiffness(&[[0.0; 2]], depth_m)
+            .expect("can be built")[0];
         let hand_n = 300.0 * (palpation.press_depth_m - depth_m);
         assert!(
             (press.force_n / hand_n - 1.0).abs() < 0.03,
             "{depth_m} m: {press:?}, {hand_n} N"
         );
-        // nobody holds the handle
-        assert_eq!(reach_m(&scene, &palpation, 0.0), Ok(DEPTH_MIN_M));
+        // without a hand
+        assert_eq!(hand_depth_m(&scene, &palpation, 0.0), Ok(DEPTH_MIN_M));
     }
 
     #[test]
@@ -527,7 +511,7 @@ mod tests {
             let of: Vec<f64> = sites
                 .iter()
                 .filter(|site| site.over_lump == over)
-                .filter_map(|site| site.true_stiffness_npm)
+                .filter_map(|site| site.true_npm)
                 .collect();
             of.iter().sum::<f64>() / of.len() as f64
         };

@@ -1,15 +1,10 @@
-//! The page, inside the binary: every file that a browser may ask for, and no other.
+//! Files of the page, inside the binary: every file that a browser may request, and no other.
 
-/// One file of the page.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asset {
-    /// Its name behind the token.
-    name: &'static str,
-    /// What it is, for a browser.
-    pub(super) media_type: &'static str,
-    /// What is in it.
-    pub(super) bytes: &'static [u8],
-}
+use axum::body::Bytes;
+use palpate_session::monitor::PageResource;
+
+/// A file of the page: its name after the token, its media type, and its content.
+type Asset = (&'static str, &'static str, &'static [u8]);
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -18,11 +13,11 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 macro_rules! asset {
     ($name:literal, $media_type:expr) => {
-        Asset {
-            name: $name,
-            media_type: $media_type,
-            bytes: include_bytes!(concat!("page/", $name)),
-        }
+        (
+            $name,
+            $media_type,
+            include_bytes!(concat!("page/", $name)).as_slice(),
+        )
     };
 }
 
@@ -34,7 +29,7 @@ const ASSETS: &[Asset] = &[
     asset!("link.js", SCRIPT),
     asset!("scene.js", SCRIPT),
     asset!("tool.js", SCRIPT),
-    asset!("felt.js", SCRIPT),
+    asset!("stiffness_map.js", SCRIPT),
     asset!("viewer.js", SCRIPT),
     asset!("trial.js", SCRIPT),
     asset!("smooth.js", SCRIPT),
@@ -55,10 +50,11 @@ const ASSETS: &[Asset] = &[
     asset!("vendor/uPlot.LICENSE", TEXT),
 ];
 
-/// The file of this name; the page itself has none.
-pub(super) fn named(name: &str) -> Option<&'static Asset> {
+/// Returns the file of this name; the page itself has an empty name.
+pub(super) fn named(name: &str) -> Option<PageResource> {
     let name = if name.is_empty() { "index.html" } else { name };
-    ASSETS.iter().find(|asset| asset.name == name)
+    let (_, media_type, bytes) = ASSETS.iter().find(|(own, ..)| *own == name)?;
+    Some((*media_type, Bytes::from_static(bytes)))
 }
 
 #[cfg(test)]
@@ -67,7 +63,7 @@ mod tests {
 
     #[test]
     fn files_are_found_by_their_exact_names_only() {
-        assert_eq!(named("").map(|it| it.media_type), Some(HTML));
+        assert_eq!(named("").map(|(media_type, _)| media_type), Some(HTML));
         assert!(named("vendor/three.module.min.js").is_some());
         for none in [
             "..",
@@ -80,16 +76,16 @@ mod tests {
         }
     }
 
-    /// A page that asks another host for anything does not work where there is no network.
+    /// A page that requests another host does not work without a network.
     #[test]
-    fn the_page_asks_nobody_else() {
+    fn the_page_requests_no_other_host() {
         let own = ASSETS
             .iter()
-            .filter(|asset| !asset.name.starts_with("vendor/"));
-        for asset in own {
-            let text = String::from_utf8_lossy(asset.bytes);
+            .filter(|(name, ..)| !name.starts_with("vendor/"));
+        for (name, _, bytes) in own {
+            let text = String::from_utf8_lossy(bytes);
             for outside in ["https:", "http:", "src=\"//", "url(", "@import", "eval("] {
-                assert!(!text.contains(outside), "{}: {outside}", asset.name);
+                assert!(!text.contains(outside), "{name}: {outside}");
             }
         }
     }

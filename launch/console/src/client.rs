@@ -1,8 +1,8 @@
-//! One page: what it is sent, and what it asks for.
+//! Connection of one page: messages to it, and orders from it.
 //!
-//! One task writes and one reads, so a page that does not read can still stop a session. What is shown is always the
-//! newest ([`Board`]); words, which must all arrive, wait in a short queue, and a page that leaves them there is
-//! let go. One page at a time is the operator's; all may stop. Source: ours.
+//! One task writes and one reads, so a page that does not read can still stop a session. The shown state is always the
+//! newest ([`LatestState`]). Text messages, which must all arrive, wait in a short queue; a page that does not read
+//! them is disconnected. One page at a time is the operator's; all may stop. Source: ours.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -13,29 +13,29 @@ use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
-use palpate_master::device::pointer::Aim;
-use palpate_session::monitor::board::Looks;
-use palpate_session::monitor::order::{self, Answer, Answered, Asked, Order};
-use palpate_session::monitor::{Board, Desk, Resource, wire};
+use palpate_master::device::pointer::PointerTarget;
+use palpate_session::monitor::latest_state::StateReceivers;
+use palpate_session::monitor::order::{self, NumberedOrder, OperatorOrder, OrderReply};
+use palpate_session::monitor::{LatestState, MonitorController, PageResource, wire};
 use palpate_transport::AXES;
 use palpate_transport::clock::{Clock as _, MonotonicClock};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 
-/// Words that may wait for a page.
-const WORDS: usize = 32;
+/// Text messages that may wait for a page.
+const QUEUE_MAX: usize = 32;
 
-/// Orders of one page that may be under way at once.
-const ORDERS: usize = 8;
+/// Orders of one page that may be pending at once.
+const PENDING_ORDERS_MAX: usize = 8;
 
-/// How long a page may take to read one message.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time in which a page must read one message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Messages that are none which a page may send before it is let go.
+/// Invalid messages that a page may send before it is disconnected.
 const STRIKES: u32 = 8;
 
-/// Orders that are remembered of a session.
+/// Most orders of a session that are logged.
 const LOGGED_MAX: usize = 4096;
 
 /// Codes of RFC 6455, section 7.4.1.
@@ -43,136 +43,126 @@ const NORMAL: u16 = 1000;
 const POLICY: u16 = 1008;
 const AGAIN_LATER: u16 = 1013;
 
-/// An order that was taken, or refused.
+/// An order that was executed, or refused.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Logged {
-    /// When it was heard, on the monotonic clock \[ns\].
+pub struct OrderLogEntry {
+    /// Time of reception, on the monotonic clock \[ns\].
     pub at_ns: i64,
     /// Number of the page.
     pub page: u64,
-    /// What was asked for.
-    pub order: Order,
-    /// Whether it was done.
+    /// The order.
+    pub order: OperatorOrder,
+    /// True if it was executed.
     pub ok: bool,
-    /// What was done, or why not.
+    /// Result of the order, or reason of the refusal.
     pub text: String,
 }
 
 /// All pages of a console.
-pub(super) struct House {
-    board: Arc<Board>,
-    desk: Arc<dyn Desk>,
-    pages: usize,
-    seats: Mutex<Seats>,
-    /// Whether others than pages look.
-    looked: AtomicBool,
+pub(super) struct PageRegistry {
+    pub(super) latest_state: Arc<LatestState>,
+    controller: Arc<dyn MonitorController>,
+    pages_max: usize,
+    connected: Mutex<ConnectedPages>,
+    /// True if viewers other than pages are connected.
+    has_viewers: AtomicBool,
     aims: AtomicU64,
-    log: Mutex<Vec<Logged>>,
+    pub(super) log: Mutex<Vec<OrderLogEntry>>,
 }
 
 #[derive(Debug, Default)]
-struct Seats {
+struct ConnectedPages {
     last: u64,
     operator: Option<u64>,
-    taken: BTreeMap<u64, mpsc::Sender<Words>>,
+    senders: BTreeMap<u64, mpsc::Sender<Message>>,
 }
 
-/// What is said to one page.
-#[derive(Debug)]
-enum Words {
-    Text(String),
-    Close(u16, &'static str),
-}
-
-/// A page's place; given back when dropped.
-pub(super) struct Seat {
-    house: Arc<House>,
+/// A connection slot of a page, freed when dropped.
+pub(super) struct PageConnection {
+    registry: Arc<PageRegistry>,
     number: u64,
-    words: mpsc::Sender<Words>,
-    heard: Option<mpsc::Receiver<Words>>,
+    sender: mpsc::Sender<Message>,
 }
 
-impl std::fmt::Debug for House {
+impl std::fmt::Debug for PageRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("House")
-            .field("seats", &self.seats)
-            .finish_non_exhaustive()
+        write!(f, "PageRegistry({:?})", self.connected)
     }
 }
 
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    // whoever panicked left it whole
+/// Locks a mutex, also after a panic.
+pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    // a panic leaves the value consistent
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl House {
-    pub(super) fn new(board: Arc<Board>, desk: Arc<dyn Desk>, pages: usize) -> Self {
+impl PageRegistry {
+    pub(super) fn new(
+        latest_state: Arc<LatestState>,
+        controller: Arc<dyn MonitorController>,
+        pages_max: usize,
+    ) -> Self {
         Self {
-            board,
-            desk,
-            pages,
-            seats: Mutex::default(),
-            looked: AtomicBool::new(false),
+            latest_state,
+            controller,
+            pages_max,
+            connected: Mutex::default(),
+            has_viewers: AtomicBool::new(false),
             aims: AtomicU64::new(0),
             log: Mutex::default(),
         }
     }
 
-    /// A place for one more page, if there is one.
-    pub(super) fn seat(house: &Arc<Self>) -> Option<Seat> {
-        let mut seats = lock(&house.seats);
-        if seats.taken.len() >= house.pages {
+    /// Reserves a slot for one more page, if there is one; returns the receiver of its messages as well.
+    pub(super) fn connect(
+        registry: &Arc<Self>,
+    ) -> Option<(PageConnection, mpsc::Receiver<Message>)> {
+        let mut connected = lock(&registry.connected);
+        if connected.senders.len() >= registry.pages_max {
             return None;
         }
-        let (words, heard) = mpsc::channel(WORDS);
-        seats.last += 1;
-        let number = seats.last;
-        seats.taken.insert(number, words.clone());
-        if seats.taken.len() == 1 {
-            house.desk.watched(true);
+        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+        connected.last += 1;
+        let number = connected.last;
+        connected.senders.insert(number, sender.clone());
+        if connected.senders.len() == 1 {
+            registry.controller.set_watched(true);
         }
-        Some(Seat {
-            house: Arc::clone(house),
+        let connection = PageConnection {
+            registry: Arc::clone(registry),
             number,
-            words,
-            heard: Some(heard),
-        })
+            sender,
+        };
+        Some((connection, receiver))
     }
 
-    pub(super) fn board(&self) -> &Arc<Board> {
-        &self.board
+    /// Records if viewers other than pages are connected.
+    pub(super) fn set_viewers(&self, present: bool) {
+        let connected = lock(&self.connected);
+        self.has_viewers.store(present, Ordering::Relaxed);
+        self.controller
+            .set_watched(present || !connected.senders.is_empty());
     }
 
-    /// Whether others than pages look at what is shown.
-    pub(super) fn look(&self, anybody: bool) {
-        let seats = lock(&self.seats);
-        self.looked.store(anybody, Ordering::Relaxed);
-        self.desk.watched(anybody || !seats.taken.is_empty());
+    /// Returns the controller's resource of this name.
+    pub(super) fn resource(&self, name: &str) -> Option<PageResource> {
+        self.controller.resource(name)
     }
 
-    /// What the desk has under this name.
-    pub(super) fn resource(&self, name: &str) -> Option<Resource> {
-        self.desk.resource(name)
-    }
-
-    pub(super) fn log(&self) -> Vec<Logged> {
-        lock(&self.log).clone()
-    }
-
-    fn note(&self, logged: Logged) {
+    fn log_order(&self, entry: OrderLogEntry) {
         let mut log = lock(&self.log);
         if log.len() < LOGGED_MAX {
-            log.push(logged);
+            log.push(entry);
         }
     }
 
-    /// Tell every page that the session is over, and give them a moment to hear it.
+    /// Announces the end of the session to every page, and gives them a moment to receive it.
     pub(super) async fn close(&self) {
-        for words in lock(&self.seats).taken.values() {
-            let _ = words.try_send(Words::Close(NORMAL, "the session is over"));
+        for sender in lock(&self.connected).senders.values() {
+            let _ = sender.try_send(close(NORMAL, "the session is over"));
         }
         for _ in 0..20 {
-            if lock(&self.seats).taken.is_empty() {
+            if lock(&self.connected).senders.is_empty() {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -180,160 +170,163 @@ impl House {
     }
 
     fn is_operator(&self, number: u64) -> bool {
-        lock(&self.seats).operator == Some(number)
+        lock(&self.connected).operator == Some(number)
     }
 
-    /// Make a page the operator's if nobody is, or free the place if it was.
-    fn operate(&self, number: u64, wanted: bool) -> Answer {
-        let mut seats = lock(&self.seats);
-        let answer = match (wanted, seats.operator) {
+    /// Makes a page the operator's if no other is, or releases the role.
+    fn assign_operator(&self, number: u64, wanted: bool) -> OrderReply {
+        let mut connected = lock(&self.connected);
+        let answer = match (wanted, connected.operator) {
             (true, Some(other)) if other != number => {
-                return Err("somebody else is the operator".into());
+                return Err("another page is the operator".into());
             }
             (true, _) => {
-                seats.operator = Some(number);
+                connected.operator = Some(number);
                 Ok("you are the operator".into())
             }
             (false, operator) => {
-                seats.operator = operator.filter(|held| *held != number);
+                connected.operator = operator.filter(|holder| *holder != number);
                 Ok("you watch".into())
             }
         };
-        seats.tell_roles();
-        drop(seats);
+        connected.send_roles();
+        drop(connected);
         if !wanted {
-            self.let_go();
+            self.release_handle();
         }
         answer
     }
 
-    /// Where the pointer of the operator is.
-    fn aim(&self, aim: Aim, said_ms: f64) {
+    /// Passes on the pointer target of the operator.
+    fn aim(&self, aim: PointerTarget, page_time_ms: f64) {
         let number = self.aims.fetch_add(1, Ordering::Relaxed) + 1;
-        self.desk.aim(Aim { number, ..aim }, said_ms);
+        self.controller.aim(
+            PointerTarget {
+                sequence: number,
+                ..aim
+            },
+            page_time_ms,
+        );
     }
 
-    /// Nobody leads the handle any more.
-    fn let_go(&self) {
-        let nothing = Aim {
+    /// Releases the handle.
+    fn release_handle(&self) {
+        let released = PointerTarget {
             position_m: [0.0; AXES],
-            ..Aim::default()
+            ..PointerTarget::default()
         };
-        self.aim(nothing, f64::NAN);
+        self.aim(released, f64::NAN);
     }
 }
 
-impl Seats {
-    /// Tell every page who it is; one that does not listen is let go by its own task.
-    fn tell_roles(&self) {
-        for (number, words) in &self.taken {
+impl ConnectedPages {
+    /// Sends every page its role; a page that does not read is disconnected by its own task.
+    fn send_roles(&self) {
+        for (number, sender) in &self.senders {
             let role = json!({
                 "kind": "role",
                 "page": number,
                 "operator": self.operator == Some(*number),
                 "taken": self.operator.is_some(),
-                "pages": self.taken.len(),
+                "pages": self.senders.len(),
             });
-            let _ = words.try_send(Words::Text(role.to_string()));
+            let _ = sender.try_send(text(&role.to_string()));
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for PageConnection {
     fn drop(&mut self) {
-        let house = &self.house;
-        let mut seats = lock(&house.seats);
-        seats.taken.remove(&self.number);
-        let operated = seats.operator == Some(self.number);
+        let registry = &self.registry;
+        let mut connected = lock(&registry.connected);
+        connected.senders.remove(&self.number);
+        let operated = connected.operator == Some(self.number);
         if operated {
-            seats.operator = None;
+            connected.operator = None;
         }
-        let empty = seats.taken.is_empty() && !house.looked.load(Ordering::Relaxed);
-        seats.tell_roles();
-        drop(seats);
+        let empty = connected.senders.is_empty() && !registry.has_viewers.load(Ordering::Relaxed);
+        connected.send_roles();
+        drop(connected);
         if operated {
-            house.let_go();
+            registry.release_handle();
         }
         if empty {
-            house.desk.watched(false);
+            registry.controller.set_watched(false);
         }
     }
 }
 
-/// Serve a page until it goes.
-pub(super) async fn attend(socket: WebSocket, mut seat: Seat) {
-    let Some(heard) = seat.heard.take() else {
-        return;
-    };
-    let mut looks = seat.house.board.looks();
+/// Serves a page until it disconnects.
+pub(super) async fn serve_page(
+    socket: WebSocket,
+    connection: PageConnection,
+    receiver: mpsc::Receiver<Message>,
+) {
+    let mut state = connection.registry.latest_state.subscribe();
     let hello = json!({
         "kind": "hello",
         "version": env!("CARGO_PKG_VERSION"),
         "layout": wire::VERSION,
-        "session": *looks.facts.borrow_and_update(),
+        "session": *state.facts.borrow_and_update(),
     });
-    let _ = seat.words.try_send(Words::Text(hello.to_string()));
-    // the first that comes is the operator; whoever comes later is told that it watches
-    let _ = seat.house.operate(seat.number, true);
-    lock(&seat.house.seats).tell_roles();
-    let (out, words) = socket.split();
-    let mut writing = tokio::spawn(write(out, heard, looks));
+    let _ = connection.sender.try_send(text(&hello.to_string()));
+    // the first page becomes the operator's; a later one receives the role of a watcher
+    let _ = connection.registry.assign_operator(connection.number, true);
+    lock(&connection.registry.connected).send_roles();
+    let (sink, stream) = socket.split();
+    let mut writing = tokio::spawn(write_messages(sink, receiver, state));
     tokio::select! {
-        _ = &mut writing => {}
-        () = read(words, &seat) => {
-            // what was said last is still to be heard
+            _ = &mut writing => {}
+            () = read_messages(stream, &connection) => {
+            // the last messages are still to be sent
             let _ = tokio::time::timeout(Duration::from_millis(200), &mut writing).await;
             writing.abort();
         }
     }
 }
 
-/// Send what is newest and what is said, until the page goes, does not read, or is told to go.
-async fn write(
-    mut out: SplitSink<WebSocket, Message>,
-    mut heard: mpsc::Receiver<Words>,
-    looks: Looks,
+/// Sends the newest state and queued messages, until the page disconnects, does not read, or is closed.
+async fn write_messages(
+    mut sink: SplitSink<WebSocket, Message>,
+    mut receiver: mpsc::Receiver<Message>,
+    state: StateReceivers,
 ) {
-    let [mut at, mut beside] = looks.places;
-    let [mut whole, mut moment] = looks.words;
-    let mut facts = looks.facts;
+    let [mut first, mut beside] = state.sessions;
+    let [mut content, mut position] = state.messages;
+    let mut facts = state.facts;
     loop {
         let message = tokio::select! {
             biased;
-            words = heard.recv() => match words {
-                Some(Words::Text(text)) => Message::Text(text.into()),
-                Some(Words::Close(code, reason)) => {
-                    let frame = CloseFrame { code, reason: reason.into() };
-                    let _ = tokio::time::timeout(PATIENCE, out.send(Message::Close(Some(frame)))).await;
-                    return;
-                }
+            queued = receiver.recv() => match queued {
+                Some(message) => message,
                 None => return,
             },
             Ok(()) = facts.changed() => {
                 let news = json!({"kind": "facts", "session": *facts.borrow_and_update()});
                 Message::Text(news.to_string().into())
             }
-            Ok(()) = whole.changed() => text(&whole.borrow_and_update()),
-            Ok(()) = moment.changed() => text(&moment.borrow_and_update()),
-            Ok(()) = at.mesh.changed() => binary(&at.mesh.borrow_and_update()),
-            Ok(()) = beside.mesh.changed() => binary(&beside.mesh.borrow_and_update()),
-            Ok(()) = at.state.changed() => binary(&at.state.borrow_and_update()),
-            Ok(()) = beside.state.changed() => binary(&beside.state.borrow_and_update()),
-            Ok(()) = at.surface.changed() => binary(&at.surface.borrow_and_update()),
-            Ok(()) = beside.surface.changed() => binary(&beside.surface.borrow_and_update()),
+            Ok(()) = content.changed() => text(&content.borrow_and_update()),
+                        Ok(()) = position.changed() => text(&position.borrow_and_update()),
+                        Ok(()) = first.mesh.changed() => binary(&first.mesh.borrow_and_update()),
+                        Ok(()) = beside.mesh.changed() => binary(&beside.mesh.borrow_and_update()),
+                        Ok(()) = first.state.changed() => binary(&first.state.borrow_and_update()),
+                        Ok(()) = beside.state.changed() => binary(&beside.state.borrow_and_update()),
+                        Ok(()) = first.surface.changed() => binary(&first.surface.borrow_and_update()),
+                        Ok(()) = beside.surface.changed() => binary(&beside.surface.borrow_and_update()),
             else => return,
         };
         let empty = match &message {
             Message::Binary(bytes) => bytes.is_empty(),
-            Message::Text(text) => text.as_str().is_empty(),
+            Message::Text(text) => text.is_empty(),
             _ => false,
         };
         if empty {
             continue;
         }
-        match tokio::time::timeout(PATIENCE, out.send(message)).await {
-            Ok(Ok(())) => {}
-            _ => return,
+        let last = matches!(message, Message::Close(_));
+        let sent = tokio::time::timeout(SEND_TIMEOUT, sink.send(message)).await;
+        if last || !matches!(sent, Ok(Ok(()))) {
+            return;
         }
     }
 }
@@ -346,117 +339,112 @@ fn text(word: &str) -> Message {
     Message::Text(word.into())
 }
 
-/// Hear what a page says until it goes, or says what is none.
-async fn read(mut words: SplitStream<WebSocket>, seat: &Seat) {
-    let orders = Arc::new(Semaphore::new(ORDERS));
+fn close(code: u16, reason: &'static str) -> Message {
+    let reason = reason.into();
+    Message::Close(Some(CloseFrame { code, reason }))
+}
+
+/// Reads the messages of a page until it disconnects, or sends too many invalid ones.
+async fn read_messages(mut stream: SplitStream<WebSocket>, connection: &PageConnection) {
+    let orders = Arc::new(Semaphore::new(PENDING_ORDERS_MAX));
     let mut strikes = 0;
-    while let Some(message) = words.next().await {
-        let said = match message {
-            Ok(Message::Text(text)) => seat.hear(&text, &orders),
-            Ok(Message::Binary(bytes)) => seat.point(&bytes).map_err(str::to_owned),
+    while let Some(message) = stream.next().await {
+        let accepted = match message {
+            Ok(Message::Text(text)) => connection.take_order(&text, &orders),
+            Ok(Message::Binary(bytes)) => connection.point(&bytes).map_err(str::to_owned),
             Ok(Message::Close(_)) => return,
             Ok(_) => Ok(()),
             // too long, or no WebSocket
-            Err(_) => return seat.close(POLICY, "not a message of the console"),
+            Err(_) => return connection.close(POLICY, "not a message of the console"),
         };
-        let Err(reason) = said else { continue };
+        let Err(reason) = accepted else { continue };
         strikes += 1;
         if strikes >= STRIKES {
-            return seat.close(POLICY, "too much that is no message of the console");
+            return connection.close(POLICY, "too many invalid messages");
         }
         let refused = json!({"kind": "refused", "text": reason}).to_string();
-        if seat.words.try_send(Words::Text(refused)).is_err() {
-            return seat.close(AGAIN_LATER, "this page does not read");
+        if connection.sender.try_send(text(&refused)).is_err() {
+            return connection.close(AGAIN_LATER, "this page does not read");
         }
     }
 }
 
-impl Seat {
+impl PageConnection {
     fn close(&self, code: u16, reason: &'static str) {
-        // a page with a full queue is let go without a word
-        let _ = self.words.try_send(Words::Close(code, reason));
+        // a page with a full queue is disconnected without a message
+        let _ = self.sender.try_send(close(code, reason));
     }
 
-    /// Take an aim; of a page that only watches it is nothing.
+    /// Accepts an aim; that of a page that only watches is ignored.
     fn point(&self, bytes: &[u8]) -> Result<(), &'static str> {
-        let (aim, said_ms) = wire::aim(bytes)?;
-        if self.house.is_operator(self.number) {
-            self.house.aim(aim, said_ms);
+        let (aim, page_time_ms) = wire::parse_aim(bytes)?;
+        if self.registry.is_operator(self.number) {
+            self.registry.aim(aim, page_time_ms);
         }
         Ok(())
     }
 
-    /// Take an order, and answer it when it is done.
-    fn hear(&self, text: &str, orders: &Arc<Semaphore>) -> Result<(), String> {
+    /// Accepts an order, and answers it when it is done.
+    fn take_order(&self, text: &str, orders: &Arc<Semaphore>) -> Result<(), String> {
         let at_ns = MonotonicClock.now().0;
-        let Asked { id, order } = order::read(text)?;
-        let ordered = Ordered {
-            id,
+        let NumberedOrder { id, order } = order::read(text)?;
+        if order == OperatorOrder::Stop {
+            // with priority, from any page
+            self.registry.controller.stop();
+        }
+        let answer = match order {
+            OperatorOrder::Operate | OperatorOrder::Watch => Some(
+                self.registry
+                    .assign_operator(self.number, order == OperatorOrder::Operate),
+            ),
+            OperatorOrder::Stop => None,
+            _ if self.registry.is_operator(self.number) => None,
+            _ => Some(Err("you watch; only the operator may do this".into())),
+        };
+        let entry = OrderLogEntry {
             at_ns,
             page: self.number,
             order,
+            ok: false,
+            text: String::new(),
         };
-        if ordered.order == Order::Stop {
-            // before all else, and whoever says it
-            self.house.desk.stop();
-        } else if !matches!(ordered.order, Order::Operate | Order::Watch)
-            && !self.house.is_operator(self.number)
-        {
-            self.answer(ordered, Err("you watch; the operator may do this".into()));
-            return Ok(());
-        }
-        match ordered.order {
-            Order::Operate | Order::Watch => {
-                let operates = ordered.order == Order::Operate;
-                let answer = self.house.operate(self.number, operates);
-                self.answer(ordered, answer);
-            }
-            _ => self.hand_over(ordered, orders),
+        match answer {
+            Some(answer) => reply(&self.registry, &self.sender, id, entry, answer),
+            None => self.run_order(id, entry, orders),
         }
         Ok(())
     }
 
-    /// Let the desk do it on a thread that may wait.
-    fn hand_over(&self, ordered: Ordered, orders: &Arc<Semaphore>) {
-        let Ok(place) = Arc::clone(orders).try_acquire_owned() else {
-            let reason = format!("{ORDERS} orders are under way already");
-            return self.answer(ordered, Err(reason));
+    /// Lets the controller execute an order on a thread that may wait.
+    fn run_order(&self, id: u64, entry: OrderLogEntry, orders: &Arc<Semaphore>) {
+        let (registry, sender) = (Arc::clone(&self.registry), self.sender.clone());
+        let Ok(permit) = Arc::clone(orders).try_acquire_owned() else {
+            let reason = format!("{PENDING_ORDERS_MAX} orders are pending already");
+            return reply(&registry, &sender, id, entry, Err(reason));
         };
-        let (house, words) = (Arc::clone(&self.house), self.words.clone());
-        let desk = Arc::clone(&house.desk);
+        let controller = Arc::clone(&registry.controller);
         tokio::spawn(async move {
-            let asked = ordered.order.clone();
-            let done = tokio::task::spawn_blocking(move || desk.take(&asked)).await;
-            let answer = done.unwrap_or_else(|_| Err("the console broke over it".into()));
-            drop(place);
-            tell(&house, &words, ordered, answer);
+            let order = entry.order.clone();
+            let done = tokio::task::spawn_blocking(move || controller.execute(&order)).await;
+            let answer = done.unwrap_or_else(|_| Err("the console failed to execute it".into()));
+            drop(permit);
+            reply(&registry, &sender, id, entry, answer);
         });
     }
-
-    fn answer(&self, ordered: Ordered, answer: Answer) {
-        tell(&self.house, &self.words, ordered, answer);
-    }
 }
 
-/// An order of a page, and when it came.
-struct Ordered {
+/// Logs an answer and sends it.
+fn reply(
+    registry: &PageRegistry,
+    sender: &mpsc::Sender<Message>,
     id: u64,
-    at_ns: i64,
-    page: u64,
-    order: Order,
-}
-
-/// Note an answer and send it.
-fn tell(house: &House, words: &mpsc::Sender<Words>, ordered: Ordered, answer: Answer) {
-    let Answered { id, ok, text } = Answered::to(ordered.id, answer);
+    entry: OrderLogEntry,
+    answer: OrderReply,
+) {
+    let ok = answer.is_ok();
+    let text = answer.unwrap_or_else(|reason| reason);
     let message = json!({"kind": "answer", "id": id, "ok": ok, "text": text});
-    house.note(Logged {
-        at_ns: ordered.at_ns,
-        page: ordered.page,
-        order: ordered.order,
-        ok,
-        text,
-    });
-    // a page that does not read its answers goes without
-    let _ = words.try_send(Words::Text(message.to_string()));
+    registry.log_order(OrderLogEntry { ok, text, ..entry });
+    // a page that does not read its answers loses them
+    let _ = sender.try_send(self::text(&message.to_string()));
 }

@@ -1,110 +1,80 @@
-//! What the console shows, for viewers that speak Foxglove's WebSocket protocol: on this host, off unless asked for.
+//! Foxglove WebSocket server of the shown state: on this host, off by default.
 //!
-//! The topics and messages of a session are those of its recording ([`topic`]); `/palpate/scene` is what there is to be
-//! seen, as `foxglove.SceneUpdate`: the twin's surface, the tool, the probe, the force on the hand. A second session
-//! has the same below `/beside`. Times are those of the ticks. The newest is taken from the board, on a thread of low
-//! priority, at a bounded rate and only where a viewer has subscribed, so no servo knows of it; viewers may look and
-//! change nothing. Source: ours, by the crate `foxglove`.
+//! The topics and messages of a session are those of its recording ([`topic`]). `/palpate/scene` shows the twin's
+//! surface, the tool, the probe and the force on the hand as `foxglove.SceneUpdate`. A second session has the same
+//! topics below `/beside`. Times are those of the ticks. A thread of low priority reads the newest state at a bounded
+//! rate, only for subscribed topics, so no servo depends on it; viewers cannot change anything. Source: ours, by the
+//! crate `foxglove`.
 
 use core::time::Duration;
 use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
 
 use axum::body::Bytes;
 use foxglove::messages::SceneUpdate;
 use foxglove::websocket::Capability;
 use foxglove::{Channel, Context, PartialMetadata, RawChannel, Schema, WebSocketServerHandle};
-use palpate_session::monitor::Board;
-use palpate_session::monitor::board::{PLACES, Place};
-use palpate_session::record::topic::{self, Encode};
-use palpate_session::run::realtime;
+use palpate_session::monitor::LatestState;
+use palpate_session::monitor::latest_state::{LatestSessionState, SESSIONS_MAX};
+use palpate_session::record::topic::{self, TopicEncoder};
 use palpate_transport::msg::schema;
 use palpate_transport::trace::{Side, TickRecord};
 use tokio::sync::watch;
 
 use super::ConsoleError;
-use super::scene_update::{self, Surface};
+use super::scene_update::{self, SceneSurface};
+use super::server::ServerThread;
 
 /// Time between two messages of a topic.
-const EVERY: Duration = Duration::from_millis(20);
+const SEND_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Surfaces a second at most, and bytes of them: a large surface comes more seldom.
+/// Most surfaces per second, and most bytes of them per second: a large surface is sent less often.
 const SCENES_HZ: f64 = 30.0;
 const SCENE_BYTES_PER_S: f64 = 12e6;
 
-/// Messages that wait for a viewer that does not read; older ones are dropped.
+/// Messages that wait for a slow viewer; older ones are dropped.
 const BACKLOG: usize = 64;
 
-/// Time after which what has not changed is told again, to whoever has come since.
-const AGAIN: Duration = Duration::from_secs(1);
+/// Time after which unchanged data is sent again, for new viewers.
+const RESEND_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A step back in time that is a seek and no jitter \[ns\].
-const BACK_NS: i64 = 50_000_000;
+/// Step back in time that is a seek and no jitter \[ns\].
+const SEEK_BACK_NS: i64 = 50_000_000;
 
-/// Serves viewers until it is dropped.
+/// Server of viewers, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Foxglove {
-    port: u16,
-    end: watch::Sender<bool>,
-    thread: Option<JoinHandle<()>>,
+    /// Port on 127.0.0.1.
+    pub(super) port: u16,
+    _thread: ServerThread,
 }
 
 impl Foxglove {
-    /// Serve `board` at a port of 127.0.0.1; `watch` is told whether anybody looks at surfaces.
+    /// Serves `state` at a port of 127.0.0.1; `watch` receives true while surfaces are subscribed.
     ///
     /// # Errors
-    /// [`ConsoleError::Foxglove`] if the port is taken, [`ConsoleError::System`] if there is no thread.
+    /// [`ConsoleError::Foxglove`] if the port is taken, [`ConsoleError::System`] if no thread can be started.
     pub(super) fn open(
         port: u16,
-        board: Arc<Board>,
+        state: Arc<LatestState>,
         watch: impl Fn(bool) + Send + 'static,
     ) -> Result<Self, ConsoleError> {
-        let system = |what| move |source| ConsoleError::System { what, source };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(system("the runtime of Foxglove's protocol"))?;
-        let (end, ended) = watch::channel(false);
-        let (opened, known) = mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name("foxglove".into())
-            .spawn(move || {
-                realtime::yield_to_others();
-                runtime.block_on(serve(port, &board, &watch, ended, &opened));
-                runtime.shutdown_background();
-            })
-            .map_err(system("the thread of Foxglove's protocol"))?;
-        let refused = |said: String| ConsoleError::Foxglove { port, said };
-        let known = known
-            .recv()
-            .map_err(|_| refused("its thread ended".into()))?;
+        let runtime = ServerThread::runtime("the runtime of Foxglove's protocol")?;
+        let (opened, bound) = mpsc::channel();
+        let serve = move |ended| async move { serve(port, &state, &watch, ended, &opened).await };
+        let what = "the thread of Foxglove's protocol";
+        let served = ServerThread::spawn("foxglove", what, runtime, serve)?;
+        let bound = bound.recv().unwrap_or(Err("its thread ended".into()));
+        let port = bound.map_err(|reason| ConsoleError::Foxglove { port, reason })?;
         Ok(Self {
-            port: known.map_err(refused)?,
-            end,
-            thread: Some(thread),
+            port,
+            _thread: served,
         })
-    }
-
-    /// Port that it listens at, on 127.0.0.1.
-    #[must_use]
-    pub(super) fn port(&self) -> u16 {
-        self.port
-    }
-}
-
-impl Drop for Foxglove {
-    fn drop(&mut self) {
-        self.end.send_replace(true);
-        if let Some(thread) = self.thread.take() {
-            // it has no work but to leave
-            let _ = thread.join();
-        }
     }
 }
 
 async fn serve(
     port: u16,
-    board: &Board,
+    state: &LatestState,
     watch: &impl Fn(bool),
     mut ended: watch::Receiver<bool>,
     opened: &mpsc::Sender<Result<u16, String>>,
@@ -126,82 +96,82 @@ async fn serve(
         }
     };
     let _ = opened.send(Ok(server.port()));
-    let mut shown: Vec<Shown> = Vec::new();
-    let mut time = tokio::time::interval(EVERY);
+    let mut sessions: Vec<SessionChannels> = Vec::new();
+    let mut time = tokio::time::interval(SEND_INTERVAL);
     time.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let (mut now_ns, mut looked) = (i64::MIN, false);
-    let mut told_all = tokio::time::Instant::now();
+    let (mut now_ns, mut watched) = (i64::MIN, false);
+    let mut resent_at = tokio::time::Instant::now();
     loop {
         tokio::select! {
             _ = ended.changed() => break,
             _ = time.tick() => {}
         }
-        for number in shown.len()..PLACES {
-            let place = board.place(number);
-            // topics of a second session are there when it is
-            if number == 0 || place.has_records() {
-                match Shown::new(&context, number, place) {
-                    Ok(new) => shown.push(new),
+        for number in sessions.len()..SESSIONS_MAX {
+            let session = state.session(number);
+            // topics of a second session appear with it
+            if number == 0 || session.has_records() {
+                match SessionChannels::new(&context, number, session) {
+                    Ok(new) => sessions.push(new),
                     Err(_) => break,
                 }
             }
         }
-        let again = told_all.elapsed() >= AGAIN;
-        if again {
-            told_all = tokio::time::Instant::now();
+        let resend = resent_at.elapsed() >= RESEND_INTERVAL;
+        if resend {
+            resent_at = tokio::time::Instant::now();
         }
-        let newest_ns = shown.first().and_then(Shown::newest_ns);
-        if let Some(newest_ns) = newest_ns.filter(|newest_ns| again || *newest_ns != now_ns) {
-            tell_time(&server, &mut now_ns, newest_ns);
+        let newest_ns = sessions.first().and_then(SessionChannels::newest_ns);
+        if let Some(newest_ns) = newest_ns.filter(|newest_ns| resend || *newest_ns != now_ns) {
+            send_time(&server, &mut now_ns, newest_ns);
         }
-        shown.iter_mut().for_each(|one| one.tell(again));
-        let looks = shown.iter().any(|one| one.scene.has_sinks());
-        if looks != looked {
-            looked = looks;
-            watch(looks);
+        sessions.iter_mut().for_each(|one| one.send_changes(resend));
+        let subscribed = sessions.iter().any(|one| one.scene.has_sinks());
+        if subscribed != watched {
+            watched = subscribed;
+            watch(subscribed);
         }
     }
     server.stop().wait().await;
 }
 
-/// Tell viewers the time; one that went back is a new session to them, or they would keep what was later.
-fn tell_time(server: &WebSocketServerHandle, now_ns: &mut i64, newest_ns: i64) {
-    if newest_ns < now_ns.saturating_sub(BACK_NS) {
+/// Sends the time to viewers; a step back starts a new session for them, or they would keep later data.
+fn send_time(server: &WebSocketServerHandle, now_ns: &mut i64, newest_ns: i64) {
+    if newest_ns < now_ns.saturating_sub(SEEK_BACK_NS) {
         server.clear_session(None);
     }
     *now_ns = newest_ns;
     server.broadcast_time(newest_ns.max(0) as u64);
 }
 
-/// What viewers are told of one session.
-struct Shown {
+/// Channels of one session.
+struct SessionChannels {
     records: watch::Receiver<[Option<TickRecord>; 2]>,
-    sides: [Vec<(Arc<RawChannel>, Encode)>; 2],
-    told: [Option<i64>; 2],
+    sides: [Vec<(Arc<RawChannel>, TopicEncoder)>; 2],
+    sent_ns: [Option<i64>; 2],
     scene: Channel<SceneUpdate>,
     mesh: watch::Receiver<Bytes>,
     surface: watch::Receiver<Bytes>,
-    drawn: Surface,
-    /// Time of the ticks that were drawn last \[ns\].
+    drawn: SceneSurface,
+    /// Time of the last drawn ticks \[ns\].
     drawn_ns: Option<i64>,
-    /// When the next scene may be told.
+    /// Time from which the next scene may be sent.
     next: tokio::time::Instant,
     bytes: Vec<u8>,
 }
 
-impl Shown {
+impl SessionChannels {
     fn new(
         context: &Arc<Context>,
         number: usize,
-        place: &Place,
+        session: &LatestSessionState,
     ) -> Result<Self, foxglove::FoxgloveError> {
-        let below = if number == 0 { "" } else { "/beside" };
+        let prefix = if number == 0 { "" } else { "/beside" };
         let channels = |side: Side| {
-            let open = |topic: topic::Topic| {
+            let open = |topic: topic::RecordedTopic| {
                 let text = schema::ros2msg(topic.message);
                 let schema = Schema::new(topic.message.name, topic::SCHEMA, text.into_bytes());
                 let channel = context
-                    .channel_builder(format!("{below}{}", topic.name))
+                    .channel_builder(format!("{prefix}{}", topic.name))
                     .message_encoding(topic::ENCODING)
                     .schema(schema)
                     .build_raw()?;
@@ -212,16 +182,17 @@ impl Shown {
                 .map(open)
                 .collect::<Result<Vec<_>, _>>()
         };
+        let receivers = session.subscribe();
         Ok(Self {
-            records: place.records(),
+            records: session.records(),
             sides: [channels(Side::Master)?, channels(Side::Slave)?],
-            told: [None; 2],
+            sent_ns: [None; 2],
             scene: context
-                .channel_builder(format!("{below}/palpate/scene"))
+                .channel_builder(format!("{prefix}/palpate/scene"))
                 .build(),
-            mesh: place.mesh_sent(),
-            surface: place.surface_sent(),
-            drawn: Surface::default(),
+            mesh: receivers.mesh,
+            surface: receivers.surface,
+            drawn: SceneSurface::default(),
             drawn_ns: None,
             next: tokio::time::Instant::now(),
             bytes: Vec::new(),
@@ -234,18 +205,18 @@ impl Shown {
         newest.iter().flatten().map(|record| record.now_ns).max()
     }
 
-    /// Tell what has changed, or all `again`.
-    fn tell(&mut self, again: bool) {
+    /// Sends changed records, or all if `resend`.
+    fn send_changes(&mut self, resend: bool) {
         let newest = *self.records.borrow_and_update();
-        if again {
-            (self.told, self.drawn_ns) = ([None; 2], None);
+        if resend {
+            (self.sent_ns, self.drawn_ns) = ([None; 2], None);
         }
         for record in newest.iter().flatten() {
-            let told = &mut self.told[record.side as usize];
-            if *told == Some(record.now_ns) {
+            let sent = &mut self.sent_ns[record.side as usize];
+            if *sent == Some(record.now_ns) {
                 continue;
             }
-            *told = Some(record.now_ns);
+            *sent = Some(record.now_ns);
             let at = PartialMetadata::with_log_time(record.now_ns.max(0) as u64);
             for (channel, encode) in &self.sides[record.side as usize] {
                 if channel.has_sinks() && encode(record, &mut self.bytes).is_ok() {
@@ -256,7 +227,7 @@ impl Shown {
         self.draw(&newest);
     }
 
-    /// Tell what is to be seen, if anybody looks and it is time.
+    /// Sends the scene, if it is subscribed, changed and due.
     fn draw(&mut self, newest: &[Option<TickRecord>; 2]) {
         let now = tokio::time::Instant::now();
         let Some(at_ns) = newest.iter().flatten().map(|record| record.now_ns).max() else {
@@ -267,11 +238,11 @@ impl Shown {
         }
         let mut changed = self.drawn_ns != Some(at_ns);
         if self.mesh.has_changed().unwrap_or(false) {
-            self.drawn.mesh(&self.mesh.borrow_and_update());
+            self.drawn.set_mesh(&self.mesh.borrow_and_update());
             changed = true;
         }
         if self.surface.has_changed().unwrap_or(false) {
-            self.drawn.moved(&self.surface.borrow_and_update());
+            self.drawn.set_positions(&self.surface.borrow_and_update());
             changed = true;
         }
         if !changed {
@@ -279,8 +250,8 @@ impl Shown {
         }
         self.drawn_ns = Some(at_ns);
         let update = scene_update::of(newest, &self.drawn, at_ns);
-        let every_s = (self.drawn.bytes() as f64 / SCENE_BYTES_PER_S).max(1.0 / SCENES_HZ);
-        self.next = now + Duration::from_secs_f64(every_s);
+        let interval_s = (self.drawn.bytes() as f64 / SCENE_BYTES_PER_S).max(1.0 / SCENES_HZ);
+        self.next = now + Duration::from_secs_f64(interval_s);
         let at = PartialMetadata::with_log_time(at_ns.max(0) as u64);
         self.scene.log_with_meta(&update, at);
     }

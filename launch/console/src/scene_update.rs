@@ -1,4 +1,4 @@
-//! A session as a `foxglove.SceneUpdate`: surface, tool, probe and force.
+//! Conversion of a session to a `foxglove.SceneUpdate`: surface, tool, probe and force.
 //!
 //! Source: ours; messages as docs.foxglove.dev describes them. Lengths in m, frame `world`.
 
@@ -17,24 +17,24 @@ const RADIUS_M: f64 = 0.008;
 /// Length of the arrow of a newton \[m\].
 const ARROW_M_PER_N: f64 = 0.012;
 
-/// Force below which there is no arrow \[N\].
+/// Force below which no arrow is drawn \[N\].
 const SHOWN_N: f64 = 0.03;
 
 /// Bytes of a node and of a face in a message.
 const NODE_BYTES: usize = 29;
 const FACE_BYTES: usize = 12;
 
-/// The surface that is to be seen.
+/// Surface of the scene.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Surface {
+pub(super) struct SceneSurface {
     points_m: Vec<[f32; 3]>,
     indices: Vec<u32>,
     revision: u32,
 }
 
-impl Surface {
-    /// Take a mesh as [`wire`] writes it; what is none is no mesh.
-    pub(super) fn mesh(&mut self, frame: &[u8]) {
+impl SceneSurface {
+    /// Takes a mesh as [`wire`] writes it; an invalid frame gives an empty mesh.
+    pub(super) fn set_mesh(&mut self, frame: &[u8]) {
         let (nodes, revision) = (word(frame, 12), word(frame, 20));
         let rest = frame.get(wire::HEADER..).unwrap_or_default();
         let (places, faces) = rest.split_at(rest.len().min(12 * nodes as usize));
@@ -43,15 +43,15 @@ impl Surface {
         self.revision = revision;
     }
 
-    /// Take where its nodes are now; of another mesh, nothing.
-    pub(super) fn moved(&mut self, frame: &[u8]) {
+    /// Takes the positions of its nodes; a frame of another mesh is ignored.
+    pub(super) fn set_positions(&mut self, frame: &[u8]) {
         let places = frame.get(wire::HEADER..).unwrap_or_default();
         if word(frame, 20) == self.revision && places.len() == 12 * self.points_m.len() {
             self.points_m = threes(places);
         }
     }
 
-    /// About how long it is in a message \[bytes\].
+    /// Approximate size of the surface in a message \[bytes\].
     pub(super) fn bytes(&self) -> usize {
         NODE_BYTES * self.points_m.len() + FACE_BYTES * self.indices.len() / 3
     }
@@ -67,31 +67,36 @@ fn threes(bytes: &[u8]) -> Vec<[f32; 3]> {
     bytes.chunks_exact(12).map(three).collect()
 }
 
-/// All that is to be seen at a moment \[ns\].
-pub(super) fn of(newest: &[Option<TickRecord>; 2], surface: &Surface, at_ns: i64) -> SceneUpdate {
+/// Builds the scene at a time \[ns\].
+pub(super) fn of(
+    newest: &[Option<TickRecord>; 2],
+    surface: &SceneSurface,
+    at_ns: i64,
+) -> SceneUpdate {
     let [master, slave] = newest.map(|record| record.filter(finite));
-    let tool = |record: TickRecord| ball(place(&record), [0.23, 0.48, 0.84, 0.6]);
-    let probe = |record: TickRecord| ball(place(&record), [1.0, 0.54, 0.16, 0.6]);
-    let tools = [
-        ("tool", master.map(tool).into_iter().collect()),
-        ("probe", slave.map(probe).into_iter().collect()),
+    let shown = |record: Option<TickRecord>, rgba| {
+        let balls = record.map(|record| ball(place(&record), rgba));
+        balls.into_iter().collect()
+    };
+    let entities = vec![
+        SceneEntity {
+            spheres: shown(master, [0.23, 0.48, 0.84, 0.6]),
+            ..entity("tool", at_ns)
+        },
+        SceneEntity {
+            spheres: shown(slave, [1.0, 0.54, 0.16, 0.6]),
+            ..entity("probe", at_ns)
+        },
+        // an entity without primitives replaces the previous one, which removes an arrow without force
+        SceneEntity {
+            arrows: master.as_ref().and_then(arrow).into_iter().collect(),
+            ..entity("force", at_ns)
+        },
+        SceneEntity {
+            triangles: vec![triangles(surface)],
+            ..entity("tissue", at_ns)
+        },
     ];
-    let mut entities: Vec<SceneEntity> = tools
-        .into_iter()
-        .map(|(id, spheres)| SceneEntity {
-            spheres,
-            ..entity(id, at_ns)
-        })
-        .collect();
-    // an entity without a part takes the place of the one before, so an arrow goes away with its force
-    entities.push(SceneEntity {
-        arrows: master.as_ref().and_then(arrow).into_iter().collect(),
-        ..entity("force", at_ns)
-    });
-    entities.push(SceneEntity {
-        triangles: vec![triangles(surface)],
-        ..entity("tissue", at_ns)
-    });
     SceneUpdate {
         deletions: Vec::new(),
         entities,
@@ -128,28 +133,24 @@ fn colour([r, g, b, a]: [f64; 4]) -> Color {
     Color { r, g, b, a }
 }
 
+/// Returns a position with a rotation, by its quaternion from x to w.
+fn pose(at: Vector3, [x, y, z, w]: [f64; 4]) -> Option<Pose> {
+    Some(Pose {
+        position: Some(at),
+        orientation: Some(Quaternion { x, y, z, w }),
+    })
+}
+
 fn ball(at: Vector3, rgba: [f64; 4]) -> SpherePrimitive {
-    let across_m = 2.0 * RADIUS_M;
+    let [x, y, z] = [2.0 * RADIUS_M; 3];
     SpherePrimitive {
-        pose: Some(Pose {
-            position: Some(at),
-            orientation: Some(Quaternion {
-                x: 0.0,
-                y: 0.0,
-                z: 0.0,
-                w: 1.0,
-            }),
-        }),
-        size: Some(Vector3 {
-            x: across_m,
-            y: across_m,
-            z: across_m,
-        }),
+        pose: pose(at, [0.0, 0.0, 0.0, 1.0]),
+        size: Some(Vector3 { x, y, z }),
         color: Some(colour(rgba)),
     }
 }
 
-/// The force on the hand; an arrow of that message points along x of its pose.
+/// Arrow of the force on the hand; an arrow of that message points along x of its pose.
 fn arrow(record: &TickRecord) -> Option<ArrowPrimitive> {
     debug_assert_eq!(record.side, Side::Master);
     let [x, y, z, _] = topic::force_n(record);
@@ -157,29 +158,15 @@ fn arrow(record: &TickRecord) -> Option<ArrowPrimitive> {
     if size_n < SHOWN_N {
         return None;
     }
-    // the turn from x to the force, half way between both; to the opposite, about z
+    // the rotation from x to the force by their bisector; to the opposite direction, about z
     let [x, y, z] = [x, y, z].map(|axis| axis / size_n);
     let half = libm::sqrt(2.0 * (1.0 + x));
-    let turn = if half < 1e-6 {
-        Quaternion {
-            x: 0.0,
-            y: 0.0,
-            z: 1.0,
-            w: 0.0,
-        }
-    } else {
-        Quaternion {
-            x: 0.0,
-            y: -z / half,
-            z: y / half,
-            w: 0.5 * half,
-        }
+    let turn = match half < 1e-6 {
+        true => [0.0, 0.0, 1.0, 0.0],
+        false => [0.0, -z / half, y / half, 0.5 * half],
     };
     Some(ArrowPrimitive {
-        pose: Some(Pose {
-            position: Some(place(record)),
-            orientation: Some(turn),
-        }),
+        pose: pose(place(record), turn),
         shaft_length: ARROW_M_PER_N * size_n,
         shaft_diameter: 0.001,
         head_length: 0.004,
@@ -188,7 +175,7 @@ fn arrow(record: &TickRecord) -> Option<ArrowPrimitive> {
     })
 }
 
-fn triangles(surface: &Surface) -> TriangleListPrimitive {
+fn triangles(surface: &SceneSurface) -> TriangleListPrimitive {
     let point = |m: &[f32; 3]| {
         let [x, y, z] = m.map(f64::from);
         Point3 { x, y, z }
@@ -206,7 +193,7 @@ mod tests {
     use super::*;
 
     fn turned(q: Quaternion) -> [f64; 3] {
-        // x turned by q
+        // x rotated by q
         [
             1.0 - 2.0 * (q.y * q.y + q.z * q.z),
             2.0 * (q.x * q.y + q.w * q.z),
@@ -242,21 +229,21 @@ mod tests {
     }
 
     #[test]
-    fn a_surface_is_taken_as_the_page_is_sent_it() {
-        let board = palpate_session::monitor::Board::new(serde_json::Value::Null);
+    fn a_surface_is_read_from_the_frames_of_the_page() {
+        let state = palpate_session::monitor::LatestState::new(serde_json::Value::Null);
         let rest_m = [[0.0, 0.0, 0.0], [0.01, 0.0, 0.0], [0.0, 0.01, 0.0]];
-        board.show_mesh(&rest_m, &[[0, 1, 2]]);
-        let mut surface = Surface::default();
-        surface.mesh(&board.place(0).mesh_sent().borrow());
+        state.session(0).show_mesh(&rest_m, &[[0, 1, 2]]);
+        let mut surface = SceneSurface::default();
+        surface.set_mesh(&state.session(0).subscribe().mesh.borrow());
         assert_eq!(
             (surface.points_m.as_slice(), surface.indices.len()),
             (&rest_m[..], 3)
         );
         let now_m = [[0.0, 0.0, -0.001]; 3];
-        board.show_surface(&now_m);
-        surface.moved(&board.place(0).surface_sent().borrow());
+        state.session(0).show_surface(&now_m);
+        surface.set_positions(&state.session(0).subscribe().surface.borrow());
         assert_eq!(surface.points_m, now_m);
-        surface.moved(&[]);
+        surface.set_positions(&[]);
         assert_eq!(surface.points_m, now_m);
         let update = of(
             &[Some(TickRecord::default()), None],
@@ -265,7 +252,7 @@ mod tests {
         );
         let ids: Vec<_> = update.entities.iter().map(|one| one.id.as_str()).collect();
         assert_eq!(ids, ["tool", "probe", "force", "tissue"]);
-        surface.mesh(&[]);
+        surface.set_mesh(&[]);
         assert_eq!(surface.bytes(), 0);
     }
 }

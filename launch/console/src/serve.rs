@@ -1,6 +1,6 @@
-//! The console of a live session: opened, said where, and what was asked of it kept.
+//! Console of a live session: its start, the note of its address, and the log of its orders.
 //!
-//! A session does not fail for want of a page: without one it says why and runs. Source: ours.
+//! A session does not fail for lack of a page: without one it prints the reason and runs. Source: ours.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,31 +9,30 @@ use std::sync::Arc;
 use palpate_analysis::{Failure, output};
 use palpate_master::device::HandleKind;
 use palpate_session::config::Config;
-use palpate_session::monitor::desk::SessionDesk;
-use palpate_session::monitor::{Board, Desk};
+use palpate_session::monitor::{LatestState, MonitorController};
 
 use crate::server::PORT;
 use crate::{Console, ConsoleOptions};
 
-/// File of a run that keeps what was asked for at its console.
+/// File of a run with the orders of its console.
 const LOG: &str = "console.json";
 
-/// Why there is nothing for viewers of Foxglove's protocol.
+/// Message for a process that cannot serve Foxglove's protocol.
 pub const NO_FOXGLOVE: &str = "--foxglove shows what a console shows, and this process has none; expected it of `run`, \
                            `master`, `rehearse --console` or `replay --console`, without --no-console";
 
-/// Whether and where a page is served.
+/// Options of a served page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Serving {
+pub struct ServeOptions {
     /// No page is served.
-    pub none: bool,
-    /// Port of the page on 127.0.0.1; the next free one after the usual if none is named.
+    pub disabled: bool,
+    /// Port of the page on 127.0.0.1; without one, the first free port from the default on.
     pub port: Option<u16>,
-    /// Port for viewers of Foxglove's protocol; none are served without.
+    /// Port for viewers of Foxglove's protocol; none are served without one.
     pub foxglove: Option<u16>,
 }
 
-/// Refuses a session that only a page could lead, if there is to be none.
+/// Refuses a session that only a page could control, if none is served.
 ///
 /// # Errors
 /// [`Failure::Usage`] naming the flag and the field.
@@ -42,51 +41,39 @@ pub fn check(config: &Config, served: bool) -> Result<(), Failure> {
     if operator.handle != HandleKind::Pointer || operator.device.is_some() || served {
         return Ok(());
     }
-    let text = "operator.handle is pointer, and there is no page to point at; expected phantom or mass, a \
-                --device, or `palpate run` with its console";
+    let text = "operator.handle is pointer, and no page is served; expected phantom or mass, a \
+        --device, or `palpate run` with its console";
     Err(Failure::Usage(text.into()))
 }
 
-/// Refuses what is said of a page where none is served.
+/// Refuses flags of a page for a process that serves none.
 ///
 /// # Errors
-/// [`Failure::Usage`] naming the flag and whose process it is.
-pub fn unserved(serving: &Serving, who: &str) -> Result<(), Failure> {
+/// [`Failure::Usage`] naming the flag and the process.
+pub fn refuse_page_flags(serving: &ServeOptions, process: &str) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::Usage(text));
     if let Some(port) = serving.port {
         return usage(format!(
-            "--console-port {port}: {who} serves no console; expected no port"
+            "--console-port {port}: {process} serves no console; expected no port"
         ));
     }
     if serving.foxglove.is_some() {
-        return usage(format!("{who}: {NO_FOXGLOVE}"));
+        return usage(format!("{process}: {NO_FOXGLOVE}"));
     }
     Ok(())
 }
 
-/// Serve a session, and say where on stderr.
+/// Serves a latest state with a controller, and prints the address on stderr.
 ///
 /// # Errors
-/// [`Failure::Refused`] only of a session that needs its page.
-pub fn open(
-    serving: &Serving,
-    config: &Config,
-    desk: &Arc<SessionDesk>,
-) -> Result<Option<Console>, Failure> {
-    serve(serving, config, desk.board(), Arc::clone(desk) as _)
-}
-
-/// Serve what a board shows to a desk of any kind, and say where on stderr.
-///
-/// # Errors
-/// As [`open`].
+/// [`Failure::Refused`] only for a session that needs its page.
 pub fn serve(
-    serving: &Serving,
+    serving: &ServeOptions,
     config: &Config,
-    board: &Arc<Board>,
-    desk: Arc<dyn Desk>,
+    state: &Arc<LatestState>,
+    controller: Arc<dyn MonitorController>,
 ) -> Result<Option<Console>, Failure> {
-    if serving.none {
+    if serving.disabled {
         return match serving.foxglove {
             Some(_) => Err(Failure::Usage(NO_FOXGLOVE.into())),
             None => Ok(None),
@@ -96,14 +83,14 @@ pub fn serve(
         port: serving.port.unwrap_or(PORT),
         ..ConsoleOptions::default()
     };
-    let opened = Console::open(&options, Arc::clone(board), desk);
+    let opened = Console::open(&options, Arc::clone(state), controller);
     match opened {
         Ok(mut console) => {
-            let beside = serving
+            let requested = serving
                 .port
-                .filter(|wanted| *wanted != 0 && *wanted != console.port());
-            let taken = beside.map_or(String::new(), |port| format!(" (port {port} is taken)"));
-            say(&format!("console: {}{taken}", console.url()));
+                .filter(|port| *port != 0 && *port != console.port());
+            let taken = requested.map_or(String::new(), |port| format!(" (port {port} is taken)"));
+            print_note(&format!("console: {}{taken}", console.url()));
             foxglove(&mut console, serving.foxglove)?;
             Ok(Some(console))
         }
@@ -111,13 +98,13 @@ pub fn serve(
             Err(Failure::Refused(format!("no console: {error}")))
         }
         Err(error) => {
-            say(&format!("palpate: no console: {error}"));
+            print_note(&format!("palpate: no console: {error}"));
             Ok(None)
         }
     }
 }
 
-/// Serve Foxglove's protocol beside a console if that is asked for, and say where on stderr.
+/// Serves Foxglove's protocol beside a console if requested, and prints the address on stderr.
 ///
 /// # Errors
 /// [`Failure::Refused`] if the port is not free.
@@ -127,15 +114,15 @@ pub fn foxglove(console: &mut Console, port: Option<u16>) -> Result<(), Failure>
     };
     let served = console.serve_foxglove(port);
     let port = served.map_err(|error| Failure::Refused(error.to_string()))?;
-    say(&format!("foxglove: ws://127.0.0.1:{port}"));
+    print_note(&format!("foxglove: ws://127.0.0.1:{port}"));
     Ok(())
 }
 
-/// Keep what was asked for, if anything was.
+/// Writes the log of orders, if there are any.
 ///
 /// # Errors
-/// As [`output::write`].
-pub fn keep(console: &Console, folder: &Path) -> Result<(), Failure> {
+/// Errors of [`output::write`].
+pub fn write_log(console: &Console, folder: &Path) -> Result<(), Failure> {
     let log = console.log();
     if log.is_empty() {
         return Ok(());
@@ -144,9 +131,9 @@ pub fn keep(console: &Console, folder: &Path) -> Result<(), Failure> {
     output::write(&folder.join(LOG), &(text + "\n"))
 }
 
-/// Says something on stderr.
-pub fn say(text: &str) {
-    // a terminal that has gone away wants no more
+/// Prints a note on stderr.
+pub fn print_note(text: &str) {
+    // a closed terminal is no error
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 

@@ -1,9 +1,9 @@
-//! The server of the console: this host only, one token a run, and a clear status for whoever it refuses.
+//! HTTP server of the console: this host only, one token per run, and a clear status for every refusal.
 //!
-//! Every path begins with the token: `/TOKEN/` is the page, `/TOKEN/live` its WebSocket. There is no file behind
-//! any path (`asset`), so none can be climbed out of. A request must name this host as its host, against names
-//! that are made to resolve here, and a WebSocket must come from a page of this server. It runs on one thread of
-//! low priority, so that no page takes the processor from a servo. Source: ours.
+//! Every path begins with the token: `/TOKEN/` is the page, `/TOKEN/live` its WebSocket. No path maps to a file
+//! (`asset`), so no traversal is possible. A request must name this host as its host, against DNS rebinding, and a
+//! WebSocket must come from a page of this server. The server runs on one thread of low priority, so that no page
+//! takes the processor from a servo. Source: ours.
 
 use core::time::Duration;
 use std::io;
@@ -20,46 +20,47 @@ use axum::response::{IntoResponse as _, Response};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use palpate_session::monitor::{Board, Desk};
+use palpate_session::monitor::{LatestState, MonitorController};
 use palpate_session::run::realtime;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 
-use super::client::{self, House, Logged};
+use super::client::{self, OrderLogEntry, PageRegistry};
 use super::foxglove::Foxglove;
-use super::{asset, random};
+use super::{asset, token};
 
-/// Port at which a free one is looked for if none is asked for.
+/// Default port, from which a free one is searched.
 pub const PORT: u16 = 7780;
 
-/// Ports that are tried, from the first on.
+/// Number of ports that are tried, from the first on.
 const PORTS_TRIED: u16 = 20;
 
-/// Bytes that wait in the system for a page that does not read: a second of states, or some surfaces.
+/// Bytes that wait in the system for a slow page: a second of states, or some surfaces.
 const SEND_BUFFER: u32 = 256 * 1024;
 
-/// Connections that wait to be accepted: the system of one beyond tries again only after a second.
-const WAITING: u32 = 1024;
+/// Connections that wait to be accepted; the client of a connection beyond these retries only after a second.
+const ACCEPT_BACKLOG: u32 = 1024;
 
 /// Longest head of a request \[bytes\].
 const HEAD_MAX: usize = 16 * 1024;
 
-/// How long a connection may take to send the head of a request.
-const HEAD_WAIT: Duration = Duration::from_secs(5);
+/// Time in which a connection must send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a connection beyond the limit is told so.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// Time for the refusal of a connection beyond the limit.
+const REFUSAL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Longest message of a page \[bytes\].
 const MESSAGE_MAX: usize = 4096;
 
-/// How a console is served.
+/// Options of a console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConsoleOptions {
     /// First port to try.
     pub port: u16,
-    /// Connections at once; pages that are being watched are counted apart.
+    /// Connections at once; open WebSockets of pages are counted separately.
     pub connections: usize,
     /// Pages at once.
     pub pages: usize,
@@ -75,7 +76,7 @@ impl Default for ConsoleOptions {
     }
 }
 
-/// Why there is no console.
+/// Failure to open a console.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsoleError {
     /// No port is free.
@@ -83,141 +84,171 @@ pub enum ConsoleError {
         "no port from {first} to {last} is free on 127.0.0.1: {source}; choose another with --console-port"
     )]
     Ports {
-        /// First that was tried.
+        /// First port that was tried.
         first: u16,
-        /// Last that was tried.
+        /// Last port that was tried.
         last: u16,
-        /// What the system said of it.
+        /// Error of the system.
         source: io::Error,
     },
     /// The port for Foxglove's protocol is not free.
     #[error(
-        "no server of Foxglove's protocol at 127.0.0.1:{port}: {said}; choose another with --foxglove PORT"
+        "cannot serve Foxglove's protocol at 127.0.0.1:{port}: {reason}; choose another port \
+         with --foxglove PORT"
     )]
     Foxglove {
         /// The port.
         port: u16,
-        /// What the system said of it.
-        said: String,
+        /// Error of the system.
+        reason: String,
     },
-    /// The machine refused something else.
+    /// Another refusal of the machine.
     #[error("{what}: {source}")]
     System {
-        /// What was asked for.
+        /// The requested resource.
         what: &'static str,
         /// The refusal.
         source: io::Error,
     },
 }
 
-/// A console that is served until it is dropped.
+/// A thread of low priority that serves until it is dropped.
 #[derive(Debug)]
-pub struct Console {
-    port: u16,
-    token: String,
-    house: Arc<House>,
+pub(super) struct ServerThread {
     end: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
-    foxglove: Option<Foxglove>,
 }
 
-impl Console {
-    /// Serve `board` and let `desk` do what is asked.
+impl ServerThread {
+    /// Spawns a thread that runs `serve` on a runtime of one thread, until its receiver changes; `what` names it in
+    /// errors.
     ///
     /// # Errors
-    /// [`ConsoleError`] if no port is free, or the machine has no random numbers or threads.
-    pub fn open(
-        options: &ConsoleOptions,
-        board: Arc<Board>,
-        desk: Arc<dyn Desk>,
+    /// [`ConsoleError::System`] if no thread can be started.
+    pub(super) fn spawn<S: Future<Output = ()>>(
+        name: &'static str,
+        what: &'static str,
+        runtime: Runtime,
+        serve: impl FnOnce(watch::Receiver<bool>) -> S + Send + 'static,
     ) -> Result<Self, ConsoleError> {
-        let system = |what| move |source| ConsoleError::System { what, source };
-        let token = random::token().map_err(system("random numbers for the token"))?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        let (end, ended) = watch::channel(false);
+        let thread = std::thread::Builder::new()
+            .name(name.into())
+            .spawn(move || {
+                realtime::lower_priority();
+                runtime.block_on(serve(ended));
+                // an order that still runs must not delay the end of a session
+                runtime.shutdown_background();
+            });
+        let thread = thread.map_err(|source| ConsoleError::System { what, source })?;
+        Ok(Self {
+            end,
+            thread: Some(thread),
+        })
+    }
+
+    /// Returns a runtime; `what` names it in errors.
+    ///
+    /// # Errors
+    /// [`ConsoleError::System`] if the system has none.
+    pub(super) fn runtime(what: &'static str) -> Result<Runtime, ConsoleError> {
+        tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(4)
             .thread_name("console-order")
             .build()
-            .map_err(system("the console's runtime"))?;
-        let (listener, port) = {
-            let _inside = runtime.enter();
-            listen(options.port)?
-        };
-        let house = Arc::new(House::new(board, desk, options.pages));
-        let gate = Arc::new(Gate {
-            token: token.clone(),
-            port,
-            house: Arc::clone(&house),
-        });
-        let (end, ended) = watch::channel(false);
-        let connections = options.connections;
-        let thread = std::thread::Builder::new()
-            .name("console".into())
-            .spawn(move || {
-                realtime::yield_to_others();
-                runtime.block_on(serve(listener, gate, connections, ended));
-                // what a desk still waits for must not hold up the end of a session
-                runtime.shutdown_background();
-            })
-            .map_err(system("the console's thread"))?;
-        Ok(Self {
-            port,
-            token,
-            house,
-            end,
-            thread: Some(thread),
-            foxglove: None,
-        })
-    }
-
-    /// Serve what it shows to viewers of Foxglove's protocol as well, until it is dropped; gives the port.
-    ///
-    /// # Errors
-    /// [`ConsoleError`] if the port is not free or the machine has no threads.
-    pub(crate) fn serve_foxglove(&mut self, port: u16) -> Result<u16, ConsoleError> {
-        let house = Arc::clone(&self.house);
-        let board = Arc::clone(house.board());
-        let served = Foxglove::open(port, board, move |anybody| house.look(anybody))?;
-        Ok(self.foxglove.insert(served).port())
-    }
-
-    /// Port that it listens at, on 127.0.0.1.
-    #[must_use]
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Where its page is.
-    #[must_use]
-    pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/{}/", self.port, self.token)
-    }
-
-    /// What it shows.
-    #[must_use]
-    pub fn board(&self) -> &Board {
-        self.house.board()
-    }
-
-    /// What was asked for so far, and how it was answered.
-    #[must_use]
-    pub fn log(&self) -> Vec<Logged> {
-        self.house.log()
+            .map_err(|source| ConsoleError::System { what, source })
     }
 }
 
-impl Drop for Console {
+impl Drop for ServerThread {
     fn drop(&mut self) {
-        self.foxglove = None;
         self.end.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // it has no work but to leave
+            // an error of the thread changes nothing here: the console ends in any case
             let _ = thread.join();
         }
     }
 }
 
-/// Listen at the first free port from `first` on.
+/// A console that is served until it is dropped; its Foxglove server ends first.
+#[derive(Debug)]
+pub struct Console {
+    foxglove: Option<Foxglove>,
+    gate: Arc<Gate>,
+    _server: ServerThread,
+}
+
+impl Console {
+    /// Serves `state`, with `controller` executing the orders.
+    ///
+    /// # Errors
+    /// [`ConsoleError`] if no port is free, or the machine has no random numbers or threads.
+    pub fn open(
+        options: &ConsoleOptions,
+        state: Arc<LatestState>,
+        controller: Arc<dyn MonitorController>,
+    ) -> Result<Self, ConsoleError> {
+        let token = token::generate().map_err(|source| ConsoleError::System {
+            what: "random numbers for the token",
+            source,
+        })?;
+        let runtime = ServerThread::runtime("the console's runtime")?;
+        let (listener, port) = {
+            let _inside = runtime.enter();
+            listen(options.port)?
+        };
+        let gate = Arc::new(Gate {
+            token,
+            port,
+            registry: Arc::new(PageRegistry::new(state, controller, options.pages)),
+        });
+        let (served, connections) = (Arc::clone(&gate), options.connections);
+        let serve = move |ended| serve(listener, served, connections, ended);
+        Ok(Self {
+            foxglove: None,
+            gate,
+            _server: ServerThread::spawn("console", "the console's thread", runtime, serve)?,
+        })
+    }
+
+    /// Serves the state to viewers of Foxglove's protocol as well, until it is dropped; returns the port.
+    ///
+    /// # Errors
+    /// [`ConsoleError`] if the port is not free or the machine has no threads.
+    pub(crate) fn serve_foxglove(&mut self, port: u16) -> Result<u16, ConsoleError> {
+        let registry = Arc::clone(&self.gate.registry);
+        let state = Arc::clone(&registry.latest_state);
+        let served = Foxglove::open(port, state, move |present| registry.set_viewers(present))?;
+        Ok(self.foxglove.insert(served).port)
+    }
+
+    /// Returns its port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.gate.port
+    }
+
+    /// Returns the address of its page.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/{}/", self.gate.port, self.gate.token)
+    }
+
+    /// Returns the shown state.
+    #[must_use]
+    pub fn latest_state(&self) -> &LatestState {
+        &self.gate.registry.latest_state
+    }
+
+    /// Returns the orders so far, with their answers.
+    #[must_use]
+    pub fn log(&self) -> Vec<OrderLogEntry> {
+        client::lock(&self.gate.registry.log).clone()
+    }
+}
+
+/// Listens at the first free port from `first` on.
 fn listen(first: u16) -> Result<(TcpListener, u16), ConsoleError> {
     let last = first.saturating_add(PORTS_TRIED - 1);
     let mut refusal = None;
@@ -237,24 +268,25 @@ fn listen(first: u16) -> Result<(TcpListener, u16), ConsoleError> {
 
 fn listen_at(port: u16) -> io::Result<(TcpListener, u16)> {
     let socket = TcpSocket::new_v4()?;
-    // a port of a run that has just ended is free; one that is listened at is not
+    // a port of a run that has just ended is free; one in use is not
     socket.set_reuseaddr(true)?;
-    // connections take it over
+    // connections inherit it
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)))?;
-    let listener = socket.listen(WAITING)?;
+    let listener = socket.listen(ACCEPT_BACKLOG)?;
     let port = listener.local_addr()?.port();
     Ok((listener, port))
 }
 
-/// What a request must pass.
+/// Conditions that a request must meet, and the pages that it reaches.
+#[derive(Debug)]
 struct Gate {
     token: String,
     port: u16,
-    house: Arc<House>,
+    registry: Arc<PageRegistry>,
 }
 
-/// Accept connections until the end.
+/// Accepts connections until the end.
 async fn serve(
     listener: TcpListener,
     gate: Arc<Gate>,
@@ -262,8 +294,8 @@ async fn serve(
     mut ended: watch::Receiver<bool>,
 ) {
     let router = Router::new().fallback(answer).with_state(Arc::clone(&gate));
-    let places = Arc::new(Semaphore::new(connections));
-    let farewells = Arc::new(Semaphore::new(connections));
+    let slots = Arc::new(Semaphore::new(connections));
+    let refusals = Arc::new(Semaphore::new(connections));
     loop {
         let accepted = tokio::select! {
             _ = ended.changed() => break,
@@ -274,48 +306,48 @@ async fn serve(
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+        if let Ok(slot) = Arc::clone(&slots).try_acquire_owned() {
             let router = router.clone();
             tokio::spawn(async move {
                 connection(stream, router).await;
-                drop(place);
+                drop(slot);
             });
-        } else if let Ok(place) = Arc::clone(&farewells).try_acquire_owned() {
+        } else if let Ok(slot) = Arc::clone(&refusals).try_acquire_owned() {
             tokio::spawn(async move {
-                let _ = tokio::time::timeout(FAREWELL, turn_away(stream)).await;
-                drop(place);
+                let _ = tokio::time::timeout(REFUSAL_TIMEOUT, turn_away(stream)).await;
+                drop(slot);
             });
         }
     }
-    gate.house.close().await;
+    gate.registry.close().await;
 }
 
-/// Serve the requests of one connection.
+/// Serves the requests of one connection.
 async fn connection(stream: TcpStream, router: Router) {
-    // what waits is small and wanted at once
+    // messages are small and urgent
     let _ = stream.set_nodelay(true);
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WAIT)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_MAX)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
         .with_upgrades();
-    // a connection that breaks off is its own business
+    // an interrupted connection is no error of the server
     let _ = served.await;
 }
 
-/// Tell a connection beyond the limit that it is one.
+/// Refuses a connection beyond the limit.
 async fn turn_away(mut stream: TcpStream) {
     const TEXT: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\n\
         Content-Length: 22\r\nConnection: close\r\n\r\nToo many connections.\n";
     if stream.write_all(TEXT.as_bytes()).await.is_ok() && stream.shutdown().await.is_ok() {
-        // what it still sends is read, or the answer would be lost with it
+        // unread input would discard the answer
         let mut unread = [0; 1024];
         while matches!(stream.read(&mut unread).await, Ok(1..)) {}
     }
 }
 
-/// Answer a request.
+/// Answers a request.
 async fn answer(
     State(gate): State<Arc<Gate>>,
     method: Method,
@@ -325,12 +357,12 @@ async fn answer(
 ) -> Response {
     let mut response = match gate.admit(&method, &uri, &headers) {
         Err((status, text)) => (status, text).into_response(),
-        Ok("live") => gate.attend(socket, &headers),
-        Ok(name) => match gate.house.resource(name) {
+        Ok("live") => gate.open_socket(socket, &headers),
+        Ok(name) => match gate.registry.resource(name).or_else(|| asset::named(name)) {
             Some((media_type, bytes)) => {
                 ([(header::CONTENT_TYPE, media_type)], bytes).into_response()
             }
-            None => page(name),
+            None => (StatusCode::NOT_FOUND, "The console has no such file.\n").into_response(),
         },
     };
     gate.protect(response.headers_mut());
@@ -340,7 +372,7 @@ async fn answer(
 type Refusal = (StatusCode, &'static str);
 
 impl Gate {
-    /// What the path names behind the token, if the request may be answered at all.
+    /// Returns the name after the token, if the request is allowed.
     fn admit<'a>(
         &self,
         method: &Method,
@@ -353,21 +385,22 @@ impl Gate {
             return Err((StatusCode::MISDIRECTED_REQUEST, text));
         }
         if method != Method::GET && method != Method::HEAD {
-            return Err((StatusCode::METHOD_NOT_ALLOWED, "GET only.\n"));
+            return Err((StatusCode::METHOD_NOT_ALLOWED, "GET and HEAD only.\n"));
         }
         let path = uri.path().strip_prefix('/').unwrap_or_default();
         let (token, name) = path.split_once('/').unwrap_or((path, ""));
         if token.is_empty() || token == "favicon.ico" {
-            let text =
-                "The address of the console has the token of its run: see what palpate printed.\n";
+            let text = "The address of the console must contain the token of its run: see what \
+                        palpate printed.\n";
             return Err((StatusCode::UNAUTHORIZED, text));
         }
-        if !random::same(token, &self.token) {
+        if !token::constant_time_eq(token, &self.token) {
             let text = "Not the token of this run: see what palpate printed.\n";
             return Err((StatusCode::FORBIDDEN, text));
         }
         if !path.contains('/') {
-            return Err((StatusCode::NOT_FOUND, "The address ends with a slash.\n"));
+            let text = "The address must end with a slash.\n";
+            return Err((StatusCode::NOT_FOUND, text));
         }
         Ok(name)
     }
@@ -376,8 +409,8 @@ impl Gate {
         ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port))
     }
 
-    /// Let a page of this server look and ask.
-    fn attend(
+    /// Opens the WebSocket of a page of this server.
+    fn open_socket(
         &self,
         socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
         headers: &HeaderMap,
@@ -388,24 +421,24 @@ impl Gate {
             page.is_some_and(|page| self.hosts().iter().any(|own| own.as_bytes() == page))
         };
         if !origin.is_some_and(own) {
-            let text = "A console is opened by its own page only.\n";
+            let text = "Only the console's own page may open its WebSocket.\n";
             return (StatusCode::FORBIDDEN, text).into_response();
         }
         let socket = match socket {
             Ok(socket) => socket,
             Err(rejection) => return rejection.into_response(),
         };
-        let Some(seat) = House::seat(&self.house) else {
-            let text = "As many pages look at this session as may.\n";
+        let Some((connection, queue)) = PageRegistry::connect(&self.registry) else {
+            let text = "The limit of pages of this session is reached.\n";
             return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
         };
         socket
             .max_message_size(MESSAGE_MAX)
             .max_frame_size(MESSAGE_MAX)
-            .on_upgrade(move |socket| client::attend(socket, seat))
+            .on_upgrade(move |socket| client::serve_page(socket, connection, queue))
     }
 
-    /// What a browser may do with an answer: nothing but show this page with what is beside it.
+    /// Adds headers that restrict the browser to this page and its files.
     fn protect(&self, headers: &mut HeaderMap) {
         let [ip, name] = self.hosts();
         let policy = format!(
@@ -417,7 +450,7 @@ impl Gate {
         let rows: [(HeaderName, HeaderValue); 6] = [
             (
                 header::CONTENT_SECURITY_POLICY,
-                // made of a number and fixed words
+                // cannot fail: the policy is fixed text, hosts and a port number
                 HeaderValue::try_from(policy).unwrap_or(fixed("default-src 'none'")),
             ),
             (header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff")),
@@ -430,12 +463,5 @@ impl Gate {
             ),
         ];
         headers.extend(rows);
-    }
-}
-
-fn page(name: &str) -> Response {
-    match asset::named(name) {
-        Some(asset) => ([(header::CONTENT_TYPE, asset.media_type)], asset.bytes).into_response(),
-        None => (StatusCode::NOT_FOUND, "The console has no such file.\n").into_response(),
     }
 }

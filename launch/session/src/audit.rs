@@ -1,11 +1,11 @@
-//! The judge of passivity: channel energy from the logged port signals, and from nothing else.
+//! Passivity audit: channel energy recomputed from the logged port signals alone.
 //!
 //! Source: teleop E1 and section 7 ("independent recomputation from logged ports"). This file
-//! calls nothing of the controllers, so an error of theirs cannot hide itself here.
+//! calls no controller code, so an error in a controller cannot hide here.
 //!
 //! Per axis, with F the port force \[N\] and x the port position \[m\] of tick k:
-//! - the master's device holds F over the next interval, or until it lets go of it at h:
-//!   in += F(k-1) (h(k) - x(k-1)), with h(k) = x(k) if it held it all the time;
+//! - the master's device applies F over the next interval, or until it releases F at h:
+//!   in += F(k-1) (h(k) - x(k-1)), with h(k) = x(k) if F was applied all the time;
 //! - the slave computes F with x of the interval that ends now: out += F(k) (x(k) - x(k-1));
 //! - E = in - out \[J\], zero at the start, and a passive channel keeps E >= 0 at every instant.
 //!
@@ -16,21 +16,21 @@
 use std::collections::VecDeque;
 
 use palpate_transport::clock::PERIOD;
-use palpate_transport::trace::{Given, TickRecord};
+use palpate_transport::trace::{InputFlags, TickRecord};
 use palpate_transport::{AXES, Axes, Span};
 
-/// Rounding that a sum over a session may show before it counts as a violation \[J\]; ours, the
-/// bar of the contract.
+/// Rounding error that a sum over a session may show before it counts as a violation \[J\]; the
+/// limit of the contract.
 pub const TOLERANCE_J: f64 = 1e-9;
 
-/// What to audit.
+/// Port signals of both sides.
 #[derive(Debug, Clone, Copy)]
-pub struct Ports<'a> {
+pub struct PortTraces<'a> {
     /// Records of the master.
     pub master: &'a [TickRecord],
     /// Records of the slave.
     pub slave: &'a [TickRecord],
-    /// How far the slave's clock is ahead of the master's; zero when they share one.
+    /// Offset of the slave's clock against the master's, positive if ahead; zero if they share one.
     pub slave_clock_ahead: Span,
 }
 
@@ -56,12 +56,12 @@ pub struct Audit {
     /// Ticks that those jumps leave out.
     pub missing: u64,
     /// Records after the end of the shorter stream, which cannot be judged.
-    pub left_out: u64,
+    pub unpaired_records: u64,
     /// The energies over time, for plots.
     pub trace: Vec<EnergySample>,
 }
 
-/// Extremes and ledgers of one stretch of the session.
+/// Extremes and energy sums of one stretch of the session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EnergySample {
     /// End of the stretch since the first record \[s\].
@@ -70,16 +70,16 @@ pub struct EnergySample {
     pub min_j: Axes,
     /// Most channel energy in it by axis \[J\].
     pub max_j: Axes,
-    /// Ledger at its end: in at the master \[J\].
+    /// Energy in at the master by its end \[J\].
     pub in_j: Axes,
-    /// Ledger at its end: out at the slave \[J\].
+    /// Energy out at the slave by its end \[J\].
     pub out_j: Axes,
 }
 
 /// Judges a session; `samples` is the length of the plot trace (at least 1). Empty streams give
 /// zero instants: nothing was judged, which is not the same as passive.
 #[must_use]
-pub fn audit(ports: &Ports<'_>, samples: usize) -> Audit {
+pub fn audit(ports: &PortTraces<'_>, samples: usize) -> Audit {
     let master = in_order(ports.master);
     let slave = in_order(ports.slave);
     let ahead = ports.slave_clock_ahead;
@@ -109,8 +109,8 @@ fn in_order(records: &[TickRecord]) -> Vec<&TickRecord> {
     ordered
 }
 
-/// The judge at work, fed while the session runs: each side in order of its time. What waits for
-/// the other side is kept, nothing else.
+/// Incremental audit, fed while the session runs: each side in order of its time. It keeps only
+/// events that wait for the other side.
 pub struct Auditor {
     master: Port,
     slave: Port,
@@ -136,7 +136,7 @@ struct Event {
 }
 
 impl Auditor {
-    /// A judge who has seen nothing; `stretch` is the time between two points of the plot.
+    /// Returns an audit of no records; `stretch` is the time between two points of the plot.
     #[must_use]
     pub fn new(stretch: Span, slave_clock_ahead: Span) -> Self {
         Self {
@@ -150,36 +150,31 @@ impl Auditor {
 
     /// Takes the next record of the master.
     pub fn master(&mut self, record: &TickRecord) {
-        self.master.take(record, Span(0), master_energy_in);
+        self.master.push_record(record, Span(0), master_energy_in);
         self.advance(false);
     }
 
     /// Takes the next record of the slave.
     pub fn slave(&mut self, record: &TickRecord) {
         let ahead = self.slave_clock_ahead;
-        self.slave.take(record, ahead, slave_energy_out);
+        self.slave.push_record(record, ahead, slave_energy_out);
         self.advance(false);
     }
 
-    /// The verdict over all that came.
+    /// Returns the verdict over all records.
     #[must_use]
     pub fn finish(mut self) -> Audit {
         self.advance(true);
-        let (gaps, missing) = (
-            self.master.gaps + self.slave.gaps,
-            self.master.missing + self.slave.missing,
-        );
-        let left_out = (self.master.waiting.len() + self.slave.waiting.len()) as u64;
-        let verdict = self.judge.map(Judge::finish).unwrap_or_default();
+        let verdict = self.judge.map(|judge| judge.verdict).unwrap_or_default();
         Audit {
-            gaps,
-            missing,
-            left_out,
+            gaps: self.master.gaps + self.slave.gaps,
+            missing: self.master.missing + self.slave.missing,
+            unpaired_records: (self.master.waiting.len() + self.slave.waiting.len()) as u64,
             ..verdict
         }
     }
 
-    /// Judges every instant that nothing more can come of; at the end, also the newest that both
+    /// Judges every instant that no later record can change; at the end, also the newest that both
     /// sides have reached.
     fn advance(&mut self, ended: bool) {
         let (Some(master_ns), Some(slave_ns)) = (self.master.newest_ns, self.slave.newest_ns)
@@ -199,8 +194,8 @@ impl Auditor {
             let judge = self
                 .judge
                 .get_or_insert_with(|| Judge::new(at_ns, stretch_ns));
-            self.master.pay_into(at_ns, &mut judge.energy_in);
-            self.slave.pay_into(at_ns, &mut judge.energy_out);
+            self.master.charge_instant(at_ns, &mut judge.energy_in);
+            self.slave.charge_instant(at_ns, &mut judge.energy_out);
             judge.instant(at_ns);
         }
     }
@@ -208,7 +203,7 @@ impl Auditor {
 
 impl Port {
     /// Queues the energy of a record; the first only sets the position.
-    fn take(
+    fn push_record(
         &mut self,
         now: &TickRecord,
         ahead: Span,
@@ -216,7 +211,9 @@ impl Port {
     ) {
         let before = *self.before.get_or_insert(*now);
         if self.newest_ns.is_some() {
-            self.number(before.tick, now.tick);
+            let expected = before.tick.wrapping_add(1);
+            self.gaps += u64::from(now.tick != expected);
+            self.missing += now.tick.saturating_sub(expected);
         }
         let at_ns = now.now_ns.saturating_sub(ahead.0);
         self.waiting.push_back(Event {
@@ -227,27 +224,19 @@ impl Port {
         self.before = Some(*now);
     }
 
-    fn number(&mut self, before: u64, now: u64) {
-        let expected = before.wrapping_add(1);
-        if now != expected {
-            self.gaps += 1;
-            self.missing += now.saturating_sub(expected);
-        }
-    }
-
-    /// Books every event of one instant.
-    fn pay_into(&mut self, at_ns: i64, account: &mut Account) {
+    /// Adds every event of one instant to `sum`.
+    fn charge_instant(&mut self, at_ns: i64, sum: &mut EnergySum) {
         while let Some(event) = self.waiting.pop_front_if(|event| event.at_ns == at_ns) {
-            account.add(&event.energy_j);
+            sum.add(&event.energy_j);
         }
     }
 }
 
-/// A force works up to the port, or to where the device let go of it: which is believed only of a tick that
-/// says so and came after a missed one, since no device lets go before two periods.
+/// Energy of the held force up to the port, or up to the point of release. A release is accepted only from a tick
+/// that flags it and follows a missed tick, since no device releases its force within two periods.
 fn master_energy_in(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {
     let late = now.now_ns.saturating_sub(before.now_ns) >= 2 * PERIOD.0;
-    let held_to_m = if late && now.given & Given::LET_GO != 0 {
+    let held_to_m = if late && now.given & InputFlags::FORCE_RELEASED != 0 {
         now.held_to_m
     } else {
         now.port_position_m
@@ -262,12 +251,12 @@ fn slave_energy_out(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {
 /// A sum that keeps its rounding error (Neumaier 1974), so that hours of ticks stay far below
 /// [`TOLERANCE_J`].
 #[derive(Clone, Copy, Default)]
-struct Account {
+struct EnergySum {
     sum_j: Axes,
     rest_j: Axes,
 }
 
-impl Account {
+impl EnergySum {
     fn add(&mut self, energy_j: &Axes) {
         for (axis, &x) in energy_j.iter().enumerate() {
             let sum = self.sum_j[axis];
@@ -287,51 +276,37 @@ impl Account {
 }
 
 struct Judge {
-    energy_in: Account,
-    energy_out: Account,
+    energy_in: EnergySum,
+    energy_out: EnergySum,
     verdict: Audit,
     start_ns: i64,
     stretch_ns: i64,
+    /// End of the stretch of the last sample.
     stretch_end_ns: i64,
-    least_j: Axes,
-    most_j: Axes,
-    last_ns: i64,
-    open: bool,
 }
 
 impl Judge {
     fn new(start_ns: i64, stretch_ns: i64) -> Self {
         Self {
-            energy_in: Account::default(),
-            energy_out: Account::default(),
+            energy_in: EnergySum::default(),
+            energy_out: EnergySum::default(),
             verdict: Audit::default(),
             start_ns,
             stretch_ns,
             stretch_end_ns: start_ns.saturating_add(stretch_ns),
-            least_j: [f64::INFINITY; AXES],
-            most_j: [f64::NEG_INFINITY; AXES],
-            last_ns: start_ns,
-            open: false,
         }
     }
 
     fn instant(&mut self, at_ns: i64) {
-        if at_ns > self.stretch_end_ns {
-            self.close_stretch();
-            let passed = at_ns.saturating_sub(self.start_ns) / self.stretch_ns;
-            self.stretch_end_ns = self
-                .start_ns
-                .saturating_add((passed + 1).saturating_mul(self.stretch_ns));
-        }
         let (into, out) = (self.energy_in.total(), self.energy_out.total());
         let stored: Axes = std::array::from_fn(|a| into[a] - out[a]);
         let total: f64 = stored.iter().sum();
+        self.sample(at_ns, &stored);
         let verdict = &mut self.verdict;
-        for (axis, &energy_j) in stored.iter().enumerate() {
-            let least = &mut verdict.min_channel_energy_per_axis_j[axis];
+        (verdict.energy_in_j, verdict.energy_out_j) = (into, out);
+        let leasts = &mut verdict.min_channel_energy_per_axis_j;
+        for (least, &energy_j) in leasts.iter_mut().zip(&stored) {
             *least = lesser(*least, energy_j);
-            self.least_j[axis] = self.least_j[axis].min(energy_j);
-            self.most_j[axis] = self.most_j[axis].max(energy_j);
         }
         verdict.min_channel_energy_j = lesser(verdict.min_channel_energy_j, total);
         // Written so that a NaN counts as a violation.
@@ -341,35 +316,32 @@ impl Judge {
             verdict.first_violation_ns.get_or_insert(at_ns);
         }
         verdict.instants += 1;
-        self.last_ns = at_ns;
-        self.open = true;
     }
 
-    fn close_stretch(&mut self) {
-        if !self.open {
-            return;
+    /// Adds an instant to the sample of its stretch; the first instant of a stretch begins a new sample.
+    fn sample(&mut self, at_ns: i64, stored: &Axes) {
+        let begins = at_ns > self.stretch_end_ns;
+        if begins {
+            let passed = at_ns.saturating_sub(self.start_ns) / self.stretch_ns;
+            let end_ns = (passed + 1).saturating_mul(self.stretch_ns);
+            self.stretch_end_ns = self.start_ns.saturating_add(end_ns);
         }
+        let open = self.verdict.trace.pop_if(|_| !begins);
+        let bounds = open.map_or(
+            ([f64::INFINITY; AXES], [f64::NEG_INFINITY; AXES]),
+            |sample| (sample.min_j, sample.max_j),
+        );
         self.verdict.trace.push(EnergySample {
-            at_s: Span(self.last_ns.saturating_sub(self.start_ns)).s(),
-            min_j: self.least_j,
-            max_j: self.most_j,
+            at_s: Span(at_ns.saturating_sub(self.start_ns)).s(),
+            min_j: std::array::from_fn(|a| bounds.0[a].min(stored[a])),
+            max_j: std::array::from_fn(|a| bounds.1[a].max(stored[a])),
             in_j: self.energy_in.total(),
             out_j: self.energy_out.total(),
         });
-        self.least_j = [f64::INFINITY; AXES];
-        self.most_j = [f64::NEG_INFINITY; AXES];
-        self.open = false;
-    }
-
-    fn finish(mut self) -> Audit {
-        self.close_stretch();
-        self.verdict.energy_in_j = self.energy_in.total();
-        self.verdict.energy_out_j = self.energy_out.total();
-        self.verdict
     }
 }
 
-/// The lesser of two energies; unlike `f64::min`, one that is not a number stays.
+/// The lesser of two energies; unlike `f64::min`, NaN propagates.
 fn lesser(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN

@@ -1,9 +1,13 @@
 //! One typed, checked configuration for every command.
 //!
-//! A file gives any field, flags win over the file, and `--set path.to.field=value` reaches
-//! everything else. What runs is written out whole, so that a run can be repeated from its folder.
+//! A file sets any field, flags override the file, and `--set path.to.field=value` reaches
+//! everything else. The effective configuration is written out whole, so a run can be repeated from its
+//! folder.
 
-pub mod after;
+pub mod keys;
+pub mod postcondition;
+
+use std::fmt::Display;
 
 use palpate_master::MasterParams;
 use palpate_master::device::OperatorParams;
@@ -11,13 +15,15 @@ use palpate_master::device::script::ScriptParams;
 use palpate_slave::SlaveParams;
 use palpate_slave::robot::RobotParams;
 use palpate_transport::codec::CodecParams;
-use palpate_transport::coupling::switch::Switch;
+use palpate_transport::coupling::mode_switch::ModeSwitch;
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
+use palpate_transport::params::RangeChecked as _;
+use palpate_transport::{FieldError, params};
 use serde::{Deserialize, Serialize};
 
-use crate::netlab::BackendChoice;
-use after::After;
+use crate::netlab::Backend;
+use postcondition::Postcondition;
 
 /// The whole configuration of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,16 +35,16 @@ pub struct Config {
     pub seed: u64,
     /// Length of the session \[s\].
     pub duration_s: f64,
-    /// What the remote side really touches: a built-in scene, a scene file, `wall:K` with a
+    /// Tissue that the remote side touches: a built-in scene, a scene file, `wall:K` with a
     /// stiffness in N/m, or `free`.
     pub tissue: String,
-    /// What the master believes: a built-in scene or a scene file.
+    /// Scene of the master's twin: a built-in scene or a scene file.
     pub twin: String,
-    /// The scene that the twin goes over to while the session runs, such as one of `palpate identify`.
+    /// Scene into which the twin is morphed while the session runs, such as one of `palpate identify`.
     pub towards: Option<String>,
     /// Coupling method and its parameters.
     pub coupling: CouplingParams,
-    /// Which frames are sent.
+    /// Selection of the frames that are sent.
     pub codec: CodecParams,
     /// The network between the sides.
     pub link: LinkConfig,
@@ -54,11 +60,11 @@ pub struct Config {
     pub clock: ClockConfig,
     /// Real-time behaviour of the live processes.
     pub realtime: RealtimeConfig,
-    /// How the live processes reach each other.
+    /// Network of the live processes.
     pub network: NetworkConfig,
-    /// What must hold after the operator's script.
+    /// Conditions that are checked after the operator's script.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<After>,
+    pub after: Vec<Postcondition>,
 }
 
 /// The network between the sides.
@@ -73,11 +79,11 @@ pub struct LinkConfig {
     pub change: Vec<LinkChange>,
 }
 
-/// A change of the network at a moment of the session.
+/// A change of the network during the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkChange {
-    /// When \[s\] after the start.
+    /// Time after the start \[s\].
     pub at_s: f64,
     /// New link from master to slave, if it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,69 +93,51 @@ pub struct LinkChange {
     pub back: Option<LinkParams>,
 }
 
-/// The slave's clock against the master's, in virtual time.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ClockConfig {
-    /// Offset \[ms\].
-    pub offset_ms: f64,
-    /// Rate error \[ppm\].
-    pub skew_ppm: f64,
+params! {
+    /// The slave's clock against the master's, in virtual time.
+    #[derive(Copy)]
+    pub struct ClockConfig: "clock." {
+        /// Offset \[ms\].
+        pub offset_ms: f64 = 0.0 => (-1e9..=1e9, "at most 1e9 either way"),
+        /// Rate error \[ppm\].
+        pub skew_ppm: f64 = 0.0 => (-1e3..=1e3),
+    }
 }
 
-/// Real-time behaviour of the live processes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RealtimeConfig {
-    /// SCHED_FIFO priority of the servo thread, 1 to 99; 0 asks for none.
-    pub servo_priority: u8,
-    /// Length of the spin before a deadline \[us\].
-    pub spin_us: f64,
-    /// Whether to lock memory.
-    pub lock_memory: bool,
-    /// How late a tick of the master may wake, over the period, and still step the twin; a later one
-    /// asks it what is felt now. 0 steps always.
-    pub mask_late: f64,
-    /// Share of the master's ticks that virtual time calls that late, by the seed; 0 to 0.5.
-    pub masked_share: f64,
+params! {
+    /// Real-time behaviour of the live processes.
+    #[derive(Copy)]
+    pub struct RealtimeConfig: "realtime." {
+        /// SCHED_FIFO priority of the servo thread, 1 to 99; 0 keeps the ordinary class.
+        pub servo_priority: u8 = 80 => (0.0..=99.0),
+        /// Length of the spin before a deadline \[us\].
+        pub spin_us: f64 = 50.0 => (0.0..=500.0, "0 to 500 us"),
+        /// True to lock memory.
+        pub lock_memory: bool = true,
+        /// Latest wake-up of a master tick, as a share of the period, that still steps the twin. A later
+        /// tick uses the deadline fallback: the force of the unchanged twin. 0 always steps.
+        pub mask_late: f64 = 0.4 => (0.0..=1.0),
+        /// Share of the master's ticks, drawn by the seed, that virtual time treats as too late; 0 to 0.5.
+        pub masked_share: f64 = 0.0 => (0.0..=0.5),
+    }
 }
 
 impl RealtimeConfig {
-    /// SCHED_FIFO priority of the threads that carry frames: just below the servo's; 0 asks for none.
+    /// SCHED_FIFO priority of the threads that carry frames, just below the servo's; 0 for none.
     #[must_use]
     pub fn bus_priority(&self) -> u8 {
         self.servo_priority.saturating_sub(1)
     }
 }
 
-impl Default for RealtimeConfig {
-    fn default() -> Self {
-        Self {
-            servo_priority: 80,
-            spin_us: 50.0,
-            lock_memory: true,
-            mask_late: 0.4,
-            masked_share: 0.0,
-        }
-    }
-}
-
-/// How the live processes reach each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct NetworkConfig {
-    /// Which network lab to build.
-    pub backend: BackendChoice,
-    /// Port of the haptic stream (UDP); the reliable link takes the next one (TCP).
-    pub port: u16,
-}
-
-impl Default for NetworkConfig {
-    fn default() -> Self {
-        Self {
-            backend: BackendChoice::Auto,
-            port: 7447,
-        }
+params! {
+    /// Network of the live processes.
+    #[derive(Eq)]
+    pub struct NetworkConfig: "network." {
+        /// Network lab to build.
+        pub backend: Backend = Backend::Auto,
+        /// Port of the haptic stream (UDP); the reliable link takes the next one (TCP).
+        pub port: u16 = 7447 => (1024.0..=65534.0),
     }
 }
 
@@ -183,7 +171,7 @@ impl Default for Config {
     }
 }
 
-/// A configuration that cannot be used: which source, what is wrong, what would be right.
+/// A configuration that cannot be used: its source, the fault, and the valid values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The text is not TOML, or a field is unknown or of the wrong type.
@@ -191,20 +179,20 @@ pub enum ConfigError {
     Parse {
         /// File or flag.
         source_name: String,
-        /// What the parser says, with line and column.
+        /// Message of the parser, with line and column.
         message: String,
     },
-    /// A `--set` path leads nowhere.
+    /// A `--set` path does not exist.
     #[error("--set {path}: no field `{missing}`; there are: {known}")]
     Path {
         /// The path given.
         path: String,
         /// Its first part that does not exist.
         missing: String,
-        /// Fields at that place.
+        /// Fields that exist there.
         known: String,
     },
-    /// A `--set` leads into a table that is not set and cannot be set in part.
+    /// A `--set` sets one field of an optional table that needs more than one.
     #[error(
         "--set {path}: `{table}` is not set, and one field does not make it whole ({message}); write \
          all of it at once, as in --set '{table}={{on_s=5,off_s=0.5}}' for an outage"
@@ -214,30 +202,27 @@ pub enum ConfigError {
         path: String,
         /// The table on it that is not set.
         table: String,
-        /// What is missing.
+        /// The fields that are missing.
         message: String,
     },
     /// A `--set` is not `path=value`.
     #[error("--set {text}: expected path.to.field=value, for example coupling.mode=wave")]
     Assignment {
-        /// What was given.
+        /// The assignment as given.
         text: String,
     },
-    /// A field is out of its range.
-    #[error("{message}")]
-    Field {
-        /// Field, value, and what would be right.
-        message: String,
-    },
+    /// A field is out of its range: field, value, and the valid values.
+    #[error("{0}")]
+    Field(String),
 }
 
 impl Config {
-    /// From the text of a file named `source_name`.
+    /// Reads a configuration from the text of a file named `source_name`.
     ///
     /// # Errors
     /// [`ConfigError::Parse`] names line, column and field.
     pub fn parse(text: &str, source_name: &str) -> Result<Self, ConfigError> {
-        toml::from_str(text).map_err(|error| ConfigError::Parse {
+        keys::read(text, &keys::WHOLE).map_err(|error| ConfigError::Parse {
             source_name: source_name.into(),
             message: error.to_string().trim_end().to_owned(),
         })
@@ -246,12 +231,12 @@ impl Config {
     /// The whole effective configuration as TOML.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        // every field is a TOML type, so this cannot fail; if a field were added that is not, the
-        // round-trip test below would say so
+        // every field is a TOML type, so this cannot fail; the round-trip test below would find a
+        // field that is not
         toml::to_string(self).unwrap_or_default()
     }
 
-    /// Apply one `path.to.field=value`.
+    /// Applies one `path.to.field=value`.
     ///
     /// # Errors
     /// [`ConfigError`] if the path does not exist or the value has the wrong type.
@@ -261,32 +246,34 @@ impl Config {
                 text: assignment.into(),
             });
         };
-        let (path, value) = (path.trim(), value.trim());
+        let (path, value) = (keys::current_path(path.trim()), value.trim());
+        let path = path.as_str();
         let parse = |message: String| ConfigError::Parse {
             source_name: format!("--set {assignment}"),
             message,
         };
         let mut tree = toml::Table::try_from(&*self).map_err(|e| parse(e.to_string()))?;
-        let grown = place(&mut tree, path, value)?;
+        let added = insert_value(&mut tree, path, value)?;
+        keys::rename(&mut tree, &keys::WHOLE);
         let text = toml::to_string(&tree).map_err(|e| parse(e.to_string()))?;
         let read: Result<Self, toml::de::Error> = toml::from_str(&text);
-        *self = read.map_err(|error| match grown {
-            // what is optional is not in the tree until it is set; a field that does not exist is
-            // told from it only by what the parser says
-            Some(grown) if error.message().starts_with("missing field") => ConfigError::Unset {
+        *self = read.map_err(|error| match added {
+            // optional fields are missing from the tree until they are set; only the parser's message
+            // tells them from fields that do not exist
+            Some(added) if error.message().starts_with("missing field") => ConfigError::Unset {
                 path: path.into(),
-                table: grown.path,
+                table: added.path,
                 message: error.message().into(),
             },
-            Some(grown)
+            Some(added)
                 if error
                     .message()
-                    .contains(&format!("unknown field `{}`", grown.name)) =>
+                    .contains(&format!("unknown field `{}`", added.name)) =>
             {
                 ConfigError::Path {
                     path: path.into(),
-                    missing: grown.name,
-                    known: grown.known,
+                    missing: added.name,
+                    known: added.siblings,
                 }
             }
             _ => parse(error.message().into()),
@@ -294,82 +281,64 @@ impl Config {
         Ok(())
     }
 
-    /// Check every field.
+    /// Checks every field.
     ///
     /// # Errors
-    /// [`ConfigError::Field`] names field, value, and what would be right.
+    /// [`ConfigError::Field`] names the field, its value, and the valid values.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let field = |message: String| ConfigError::Field { message };
-        let named = |name: &str, error: &dyn std::fmt::Display| field(format!("{name}{error}"));
-        if !(0.01..=86_400.0).contains(&self.duration_s) {
-            let message = format!(
-                "duration_s is {}; expected 0.01 to 86400 s",
-                self.duration_s
-            );
-            return Err(field(message));
-        }
-        self.coupling
-            .validate()
-            .map_err(|error| named("", &error))?;
-        let mut links = vec![
-            ("link.forward: ".to_owned(), &self.link.forward),
-            ("link.back: ".to_owned(), &self.link.back),
-        ];
+        self.check().map_err(ConfigError::Field)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let expected = Some("0.01 to 86400 s");
+        let duration = self
+            .duration_s
+            .check("duration_s", &(0.01..=86_400.0), expected);
+        prefix_error("", duration)?;
+        prefix_error("", self.coupling.validate())?;
+        self.validate_link()?;
+        prefix_error("operator: ", self.operator.validate())?;
+        prefix_error("robot: ", self.robot.validate())?;
+        prefix_error("", self.master.guard.validate())?;
+        prefix_error("", self.master.predict.validate())?;
+        prefix_error("", self.slave.guard.validate())?;
+        prefix_error("", self.codec.validate())?;
+        self.validate_after()?;
+        self.validate_silence()?;
+        self.validate_judged()?;
+        self.validate_rest()
+    }
+
+    /// Checks that changes of the network are in order of time, and every network is valid.
+    fn validate_link(&self) -> Result<(), String> {
+        let link = &self.link;
         let mut before_s = 0.0;
-        for (index, change) in self.link.change.iter().enumerate() {
+        for (index, change) in link.change.iter().enumerate() {
+            let field = format!("link.change[{index}].at_s");
             if change.at_s < before_s {
-                let message = format!(
-                    "link.change[{index}].at_s is {}; expected {before_s} or later, as the changes \
-                     are made in their order",
+                return Err(format!(
+                    "{field} is {}; expected {before_s} or later, as the changes are made in their order",
                     change.at_s
-                );
-                return Err(field(message));
+                ));
             }
             before_s = change.at_s;
             if !(0.0..=self.duration_s).contains(&change.at_s) {
                 let expected = format!("0 to duration_s ({})", self.duration_s);
-                let message = format!(
-                    "link.change[{index}].at_s is {}; expected {expected}",
-                    change.at_s
-                );
-                return Err(field(message));
+                return Err(FieldError::new(field, change.at_s, expected).to_string());
             }
+        }
+        prefix_error("link.forward: ", link.forward.validate())?;
+        prefix_error("link.back: ", link.back.validate())?;
+        for (index, change) in link.change.iter().enumerate() {
             for (name, link) in [("forward", &change.forward), ("back", &change.back)] {
-                links.extend(
-                    link.iter()
-                        .map(|l| (format!("link.change[{index}].{name}: "), l)),
-                );
+                let checked = link.as_ref().map_or(Ok(()), LinkParams::validate);
+                prefix_error(&format!("link.change[{index}].{name}: "), checked)?;
             }
         }
-        for (name, link) in links {
-            link.validate().map_err(|error| named(&name, &error))?;
-        }
-        self.operator
-            .validate()
-            .map_err(|error| named("operator: ", &error))?;
-        self.robot
-            .validate()
-            .map_err(|error| named("robot: ", &error))?;
-        self.master
-            .guard
-            .validate()
-            .map_err(|error| named("", &error))?;
-        self.master
-            .predict
-            .validate()
-            .map_err(|error| named("", &error))?;
-        self.slave
-            .guard
-            .validate()
-            .map_err(|error| named("", &error))?;
-        self.codec.validate().map_err(|error| named("", &error))?;
-        self.validate_after().map_err(field)?;
-        self.validate_silence().map_err(field)?;
-        self.validate_judged().map_err(field)?;
-        self.validate_rest().map_err(field)
+        Ok(())
     }
 
-    /// Post-conditions are of a script that comes to its end.
+    /// Checks that post-conditions belong to a script that ends within the session.
     fn validate_after(&self) -> Result<(), String> {
         let ScriptParams::Procedure(procedure) = &self.operator.script else {
             return match self.after.first() {
@@ -381,8 +350,8 @@ impl Config {
                 )),
             };
         };
-        after::validate(&self.after, procedure)?;
-        let length_s = procedure.length_s();
+        postcondition::validate(&self.after, procedure)?;
+        let length_s = procedure.duration_s();
         if !self.after.is_empty() && self.duration_s < length_s {
             return Err(format!(
                 "duration_s is {}; expected {length_s:.2} s or more, the length of the script, as there are \
@@ -393,7 +362,7 @@ impl Config {
         Ok(())
     }
 
-    /// A codec keeps silent on purpose: never for so long that a side takes it for an outage.
+    /// Checks that a codec's deliberate silence stays below every outage limit.
     fn validate_silence(&self) -> Result<(), String> {
         let keep_alive_s = self.codec.keep_alive_s;
         for (name, limit_s) in self.silence_limits_s() {
@@ -408,13 +377,13 @@ impl Config {
         Ok(())
     }
 
-    /// What a codec judges of the frames that come back is the force that the first mode gives the hand or the twin:
-    /// another mode's may be another.
+    /// Refuses a codec together with mode switches: its dead band judges the force of the first mode only, and
+    /// another mode may give another force.
     fn validate_judged(&self) -> Result<(), String> {
         if self.codec.is_on() && !self.coupling.switch.is_empty() {
             return Err(format!(
                 "codec.kind is {} and coupling.switch has switches ({}); expected codec.kind = \"off\" or no \
-                 coupling.switch, as a codec judges what the first mode lets feel",
+                 coupling.switch, as a codec judges the force of the first mode",
                 self.codec.kind.name(),
                 self.modes()
             ));
@@ -422,19 +391,17 @@ impl Config {
         Ok(())
     }
 
-    /// How long a frame may fail to come before a side takes it for an outage \[s\], by the field that says so.
-    #[must_use]
-    pub fn silence_limits_s(&self) -> [(&'static str, f64); 2] {
+    /// Longest gap between frames before a side detects an outage \[s\], with the name of its field.
+    pub(crate) fn silence_limits_s(&self) -> [(&'static str, f64); 2] {
         [
             ("master.guard.stale_s", self.master.guard.stale_s),
             ("slave.guard.watchdog_s", self.slave.guard.watchdog_s),
         ]
     }
 
-    /// The coupling as the ticks run it: while a codec is on, a sample is held for as long as its
-    /// silence means that nothing changed.
-    #[must_use]
-    pub fn coupling_in_use(&self) -> CouplingParams {
+    /// The coupling as the ticks use it. While a codec is on, samples are held at least as long as the
+    /// codec may stay silent.
+    pub(crate) fn coupling_in_use(&self) -> CouplingParams {
         let mut coupling = self.coupling;
         if self.codec.is_on() {
             coupling.hold_s = coupling.hold_s.max(self.codec.horizon().s());
@@ -442,22 +409,22 @@ impl Config {
         coupling
     }
 
-    /// What couples the sides, in words: the mode that runs, or the modes of a session that switches, in their order.
+    /// Names of the coupling modes in the order of their switches, with `auto` resolved.
     #[must_use]
     pub fn modes(&self) -> String {
         self.modes_by(|mode| mode.resolved().name().to_owned())
     }
 
     fn modes_by(&self, name: impl Fn(Mode) -> String) -> String {
-        let switches: Vec<Switch> = self.coupling.switch.into();
+        let switches: Vec<ModeSwitch> = self.coupling.switch.into();
         let later = switches.into_iter().map(|switch| switch.mode);
         let all = core::iter::once(self.coupling.mode).chain(later);
         all.map(name).collect::<Vec<_>>().join(", then ")
     }
 
-    /// The same as they were asked for: with what decides by itself, what it decided.
+    /// Names of the coupling modes as requested, with the resolved mode behind `auto`.
     #[must_use]
-    pub fn modes_said(&self) -> String {
+    pub fn requested_modes(&self) -> String {
         self.modes_by(|mode| match mode {
             Mode::Auto => format!("auto ({})", mode.resolved().name()),
             _ => mode.name().to_owned(),
@@ -465,72 +432,44 @@ impl Config {
     }
 
     fn validate_rest(&self) -> Result<(), String> {
-        let positive = |values: &[f64]| values.iter().all(|value| *value > 0.0 && *value <= 1e5);
-        if !positive(&self.slave.stiffness_npm) {
-            let value = self.slave.stiffness_npm;
-            return Err(format!(
-                "slave.stiffness_npm is {value:?}; expected four numbers above 0, at most 1e5"
-            ));
+        for (name, values) in [
+            ("slave.stiffness_npm", &self.slave.stiffness_npm),
+            ("slave.damping_nspm", &self.slave.damping_nspm),
+        ] {
+            if !values.iter().all(|value| *value > 0.0 && *value <= 1e5) {
+                return Err(format!(
+                    "{name} is {values:?}; expected four numbers above 0, at most 1e5"
+                ));
+            }
         }
-        if !positive(&self.slave.damping_nspm) {
-            let value = self.slave.damping_nspm;
-            return Err(format!(
-                "slave.damping_nspm is {value:?}; expected four numbers above 0, at most 1e5"
-            ));
-        }
-        if !(-1000.0..=1000.0).contains(&self.clock.skew_ppm) {
-            let value = self.clock.skew_ppm;
-            return Err(format!("clock.skew_ppm is {value}; expected -1000 to 1000"));
-        }
-        if !self.clock.offset_ms.is_finite() || self.clock.offset_ms.abs() > 1e9 {
-            let value = self.clock.offset_ms;
-            return Err(format!(
-                "clock.offset_ms is {value}; expected at most 1e9 either way"
-            ));
-        }
-        if self.realtime.servo_priority > 99 {
-            let value = self.realtime.servo_priority;
-            return Err(format!(
-                "realtime.servo_priority is {value}; expected 0 to 99"
-            ));
-        }
-        if !(0.0..=1.0).contains(&self.realtime.mask_late) {
-            let value = self.realtime.mask_late;
-            return Err(format!("realtime.mask_late is {value}; expected 0 to 1"));
-        }
-        if !(0.0..=0.5).contains(&self.realtime.masked_share) {
-            let value = self.realtime.masked_share;
-            return Err(format!(
-                "realtime.masked_share is {value}; expected 0 to 0.5"
-            ));
-        }
-        if !(0.0..=500.0).contains(&self.realtime.spin_us) {
-            let value = self.realtime.spin_us;
-            return Err(format!("realtime.spin_us is {value}; expected 0 to 500 us"));
-        }
-        if !(1024..=65534).contains(&self.network.port) {
-            return Err(format!(
-                "network.port is {}; expected 1024 to 65534",
-                self.network.port
-            ));
-        }
-        Ok(())
+        prefix_error("", self.clock.validate())?;
+        prefix_error("", self.realtime.validate())?;
+        prefix_error("", self.network.validate())
     }
 }
 
-/// A table that a path made, because nothing stood there.
-struct Grown {
-    /// Path up to it.
+/// Prefixes the error of a part with its name.
+fn prefix_error(name: &str, checked: Result<(), impl Display>) -> Result<(), String> {
+    checked.map_err(|error| format!("{name}{error}"))
+}
+
+/// A table that was inserted because the path did not exist.
+struct AddedTable {
+    /// Path to it.
     path: String,
     /// Its name.
     name: String,
-    /// What stands beside it.
-    known: String,
+    /// Names of the fields beside it.
+    siblings: String,
 }
 
-/// Put `value` at `path` in a tree that has every field but the optional ones that are not set: those
-/// may be new leaves, or new tables, of which the first is given back.
-fn place(tree: &mut toml::Table, path: &str, value: &str) -> Result<Option<Grown>, ConfigError> {
+/// Puts `value` at `path` in a tree that has every field but unset optional ones. Those may become
+/// new leaves or new tables; returns the first new one.
+fn insert_value(
+    tree: &mut toml::Table,
+    path: &str,
+    value: &str,
+) -> Result<Option<AddedTable>, ConfigError> {
     let parts: Vec<&str> = path.split('.').collect();
     let known = |table: &toml::Table| table.keys().cloned().collect::<Vec<_>>().join(", ");
     let missing = |table: &toml::Table, part: &str| ConfigError::Path {
@@ -539,15 +478,15 @@ fn place(tree: &mut toml::Table, path: &str, value: &str) -> Result<Option<Grown
         known: known(table),
     };
     let mut table = tree;
-    let mut grown = None;
+    let mut added = None;
     let (leaf, parents) = parts.split_last().unwrap_or((&"", &[]));
     for (depth, part) in parents.iter().enumerate() {
-        // nothing optional stands at the root
+        // no optional table is at the root
         if depth > 0 && !part.is_empty() && !table.contains_key(*part) {
-            grown = grown.or(Some(Grown {
+            added = added.or(Some(AddedTable {
                 path: parts[..=depth].join("."),
                 name: (*part).into(),
-                known: known(table),
+                siblings: known(table),
             }));
             table.insert((*part).into(), toml::Value::Table(toml::Table::new()));
         }
@@ -557,8 +496,15 @@ fn place(tree: &mut toml::Table, path: &str, value: &str) -> Result<Option<Grown
             _ => return Err(missing(&before, part)),
         };
     }
-    if leaf.is_empty() || (parents.is_empty() && !table.contains_key(*leaf)) {
+    if leaf.is_empty() {
         return Err(missing(table, leaf));
+    }
+    if parents.is_empty() && !table.contains_key(*leaf) {
+        added = Some(AddedTable {
+            path: path.into(),
+            name: (*leaf).into(),
+            siblings: known(table),
+        });
     }
     // a value that is not TOML by itself is taken as a bare word: coupling.mode=wave
     let mut parsed = toml::from_str::<toml::Table>(&format!("value = {value}"))
@@ -569,12 +515,12 @@ fn place(tree: &mut toml::Table, path: &str, value: &str) -> Result<Option<Grown
     {
         parsed = toml::Value::Float(*whole as f64);
     }
-    // another kind has other fields, which begin at their defaults
+    // another kind has other fields, which start at their defaults
     if *leaf == "kind" && table.get("kind").is_some_and(|kind| *kind != parsed) {
         table.clear();
     }
     table.insert((*leaf).into(), parsed);
-    Ok(grown)
+    Ok(added)
 }
 
 #[cfg(test)]

@@ -1,29 +1,30 @@
-//! `palpate doctor`: what this machine allows, and the command that mends each thing it does not.
+//! `palpate doctor`: privileges and devices of this machine, with a remedy for each that is missing.
 //!
-//! Source: ours (transport.md 3, 4 and 8). Privileges are tried in throwaway processes, so that
-//! asking changes nothing; the timer is measured, because a figure from elsewhere says nothing.
+//! Source: ours (transport.md 3, 4 and 8). Privileges are tried in short-lived processes, so that
+//! the check changes nothing; the timer is measured on this machine.
 
-use std::fmt::{self, Display, Formatter, Write};
+use std::fmt::{self, Display, Formatter};
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use palpate_transport::Span;
 use palpate_transport::clock::{Clock, MonotonicClock, PERIOD, Ticker};
 use serde::{Deserialize, Serialize};
 
-use crate::input::{self, Found};
+use crate::input::{self, InputDevice};
 use crate::netlab::privilege::{self, Capability};
-use crate::netlab::{self, netem_presence, tun_access};
-use crate::stat::percentile;
+use crate::netlab::{self, has_netem, open_node};
+use crate::pool;
+use crate::stat::spans::DurationStats;
 
 /// Version of the report's layout.
 pub const SCHEMA: u32 = 1;
-/// Priority that is asked for when SCHED_FIFO is tried, that of the servo thread.
+/// Priority requested in the SCHED_FIFO check, that of the servo thread.
 const FIFO_PRIORITY: i32 = 80;
 
-/// Something that a session may want of a machine.
+/// A capability of the machine that a session can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Subject {
+pub enum MachineCapability {
     /// SCHED_FIFO for the servo thread.
     RealTimeScheduling,
     /// mlockall, so that no page fault stops the servo.
@@ -38,29 +39,29 @@ pub enum Subject {
     Netem,
 }
 
-/// What was found of one subject.
+/// Result of the check of one capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Of what.
-    pub subject: Subject,
-    /// Whether it can be had.
+    /// Capability that was checked.
+    pub subject: MachineCapability,
+    /// True if it is available.
     pub allowed: bool,
-    /// What was seen.
+    /// Observed state.
     pub detail: String,
-    /// What a session does without it, and the command that mends it; none if it is there.
-    pub mend: Option<Mend>,
+    /// Effect of its absence and the command that enables it; none if available.
+    pub mend: Option<Remedy>,
 }
 
-/// How to get what is missing.
+/// Fallback and remedy of a missing capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mend {
-    /// What a session does meanwhile.
+pub struct Remedy {
+    /// Behaviour of a session without it.
     pub without: String,
-    /// The command, or the place where to ask.
+    /// Command that enables it, or the place to enable it.
     pub command: String,
 }
 
-/// How late a thread of this process wakes up, behind an absolute deadline every millisecond.
+/// Wake-up lateness of a thread of this process behind an absolute deadline every millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TimerJitter {
     /// Wake-ups measured.
@@ -71,30 +72,30 @@ pub struct TimerJitter {
     pub late_us_p99: f64,
     /// The worst \[us\].
     pub late_us_max: f64,
-    /// Whether the measuring thread ran under SCHED_FIFO.
+    /// True if the measuring thread ran under SCHED_FIFO.
     pub real_time: bool,
 }
 
-/// All that `palpate doctor` found.
+/// Result of `palpate doctor`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DoctorReport {
     /// Layout version, [`SCHEMA`].
     pub schema: u32,
-    /// One a subject.
+    /// One per capability.
     pub findings: Vec<Finding>,
-    /// Input devices, which may lead a handle.
+    /// Input devices that may drive a handle.
     #[serde(default)]
-    pub inputs: Vec<Found>,
+    pub inputs: Vec<InputDevice>,
     /// The timer; none if it was not measured.
     pub timer: Option<TimerJitter>,
     /// Processors that this process may use.
     pub cpus: usize,
-    /// Mean number of runnable tasks in the last minute; none if the kernel does not say.
+    /// Mean number of runnable tasks in the last minute; none if the kernel does not report it.
     pub load_1min: Option<f64>,
 }
 
 impl DoctorReport {
-    /// Looks at the machine; measures the timer for `timer_span`, at most 10 s, or not if zero.
+    /// Checks the machine; measures the timer for `timer_span`, at most 10 s, or not at all if zero.
     #[must_use]
     pub fn examine(timer_span: Span) -> Self {
         let findings = vec![
@@ -111,7 +112,7 @@ impl DoctorReport {
             findings,
             inputs: input::list(),
             timer: measure_timer(wakes),
-            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            cpus: pool::cores(),
             load_1min: load_1min(),
         }
     }
@@ -143,11 +144,8 @@ impl Display for DoctorReport {
         if let Some(timer) = &self.timer {
             writeln!(f, "{:<27} {timer}", "timer, 1 kHz")?;
         }
-        let mut load = String::from("unknown");
-        if let Some(mean) = self.load_1min {
-            load.clear();
-            write!(load, "{mean:.2}")?;
-        }
+        let load = self.load_1min;
+        let load = load.map_or("unknown".into(), |mean| format!("{mean:.2}"));
         write!(f, "{:<27} {}, load {load}", "processors", self.cpus)
     }
 }
@@ -161,14 +159,14 @@ impl Display for TimerJitter {
         };
         write!(
             f,
-            "late by {:.1} us (p50), {:.1} us (p99), {:.0} us (max of {}), {class}",
+            "late wake {:.1} us (p50), {:.1} us (p99), {:.0} us (max of {}), {class}",
             self.late_us_p50, self.late_us_p99, self.late_us_max, self.wakes
         )
     }
 }
 
-impl Subject {
-    /// As the table has it.
+impl MachineCapability {
+    /// Name in the table.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -181,44 +179,36 @@ impl Subject {
         }
     }
 
-    fn found(self, detail: impl Into<String>) -> Finding {
-        Finding {
-            subject: self,
-            allowed: true,
-            detail: detail.into(),
-            mend: None,
-        }
-    }
-
-    fn missing(self, detail: impl Display, without: &str, command: &str) -> Finding {
-        let mend = Mend {
+    /// Builds the finding: `Ok` with the state if available, `Err` with the state if not; a missing one
+    /// gets a remedy.
+    fn finding(self, state: Result<String, String>, without: &str, command: &str) -> Finding {
+        let allowed = state.is_ok();
+        let mend = || Remedy {
             without: without.into(),
             command: command.into(),
         };
         Finding {
             subject: self,
-            allowed: false,
-            detail: detail.to_string(),
-            mend: Some(mend),
+            allowed,
+            detail: state.unwrap_or_else(|missing| missing),
+            mend: (!allowed).then(mend),
         }
     }
 }
 
 fn real_time_scheduling() -> Finding {
-    let subject = Subject::RealTimeScheduling;
-    match privilege::try_fifo(FIFO_PRIORITY) {
-        Ok(()) => subject.found(format!("SCHED_FIFO {FIFO_PRIORITY} granted")),
-        Err(error) => subject.missing(
-            format!("SCHED_FIFO {FIFO_PRIORITY}: {error}"),
-            "the servo runs as an ordinary thread, later under load",
-            "echo \"$USER - rtprio 90\" | sudo tee -a /etc/security/limits.d/palpate.conf, \
-             log in anew",
-        ),
-    }
+    let request = format!("SCHED_FIFO {FIFO_PRIORITY}");
+    let tried = privilege::try_fifo(FIFO_PRIORITY).map(|()| format!("{request} granted"));
+    let state = tried.map_err(|error| format!("{request}: {error}"));
+    MachineCapability::RealTimeScheduling.finding(
+        state,
+        "the servo runs as an ordinary thread, later under load",
+        "echo \"$USER - rtprio 90\" | sudo tee -a /etc/security/limits.d/palpate.conf, \
+         log in anew",
+    )
 }
 
 fn memory_lock() -> Finding {
-    let subject = Subject::MemoryLock;
     let limit = getrlimit(Resource::RLIMIT_MEMLOCK).map_or_else(
         |errno| errno.to_string(),
         |(soft, _)| match soft {
@@ -226,92 +216,82 @@ fn memory_lock() -> Finding {
             bytes => format!("{} KiB", bytes / 1024),
         },
     );
-    let unbounded = privilege::has_capability(Capability::IpcLock);
-    let right = if unbounded {
-        "CAP_IPC_LOCK"
-    } else {
-        "no CAP_IPC_LOCK"
+    let right = match privilege::has_capability(Capability::IpcLock) {
+        true => "CAP_IPC_LOCK",
+        false => "no CAP_IPC_LOCK",
     };
-    match privilege::try_memory_lock() {
-        Ok(()) => subject.found(format!("mlockall granted (limit {limit}, {right})")),
-        Err(error) => subject.missing(
-            format!("mlockall: {error} (limit {limit}, {right})"),
-            "a page fault may delay a tick",
-            "echo \"$USER - memlock unlimited\" | sudo tee -a /etc/security/limits.d/palpate.conf, \
-             log in anew",
-        ),
-    }
+    let granted = |()| format!("mlockall granted (limit {limit}, {right})");
+    let tried = privilege::try_memory_lock().map(granted);
+    let state = tried.map_err(|error| format!("mlockall: {error} (limit {limit}, {right})"));
+    MachineCapability::MemoryLock.finding(
+        state,
+        "a page fault may delay a tick",
+        "echo \"$USER - memlock unlimited\" | sudo tee -a /etc/security/limits.d/palpate.conf, \
+         log in anew",
+    )
 }
 
 fn network_namespaces() -> Finding {
-    let subject = Subject::NetworkNamespaces;
     let admin = privilege::has_capability(Capability::NetAdmin);
-    match privilege::try_network_namespace() {
-        Ok(()) if admin => subject.found("CAP_SYS_ADMIN and CAP_NET_ADMIN"),
-        Ok(()) => subject.missing(
-            "CAP_SYS_ADMIN without CAP_NET_ADMIN",
-            "the link lab tries a user namespace, then loopback",
+    let (state, command) = match privilege::try_network_namespace() {
+        Ok(()) if admin => (Ok("CAP_SYS_ADMIN and CAP_NET_ADMIN".into()), ""),
+        Ok(()) => (
+            Err("CAP_SYS_ADMIN without CAP_NET_ADMIN".into()),
             "run as root, or add CAP_NET_ADMIN to the container (--cap-add NET_ADMIN)",
         ),
-        Err(error) => subject.missing(
-            format!("unshare(CLONE_NEWNET): {error}"),
-            "the link lab tries a user namespace, then loopback",
+        Err(error) => (
+            Err(format!("unshare(CLONE_NEWNET): {error}")),
             "sudo -E palpate run, or nothing if user namespaces are allowed",
         ),
-    }
+    };
+    let without = "the link lab tries a user namespace, then loopback";
+    MachineCapability::NetworkNamespaces.finding(state, without, command)
 }
 
 fn user_namespaces() -> Finding {
-    let subject = Subject::UserNamespaces;
-    match privilege::try_user_namespace() {
-        Ok(()) => subject.found("a network namespace inside a user namespace was made"),
-        Err(error) => subject.missing(
-            error,
-            "without privilege the link is impaired on loopback",
-            "sudo sysctl user.max_user_namespaces=10000 \
-             kernel.apparmor_restrict_unprivileged_userns=0",
-        ),
-    }
+    let granted = "a network namespace inside a user namespace was granted";
+    let state = privilege::try_user_namespace().map(|()| granted.into());
+    MachineCapability::UserNamespaces.finding(
+        state.map_err(|error| error.to_string()),
+        "without privilege the link is impaired on loopback",
+        "sudo sysctl user.max_user_namespaces=10000 \
+         kernel.apparmor_restrict_unprivileged_userns=0",
+    )
 }
 
 fn tun_device() -> Finding {
-    let subject = Subject::TunDevice;
-    match tun_access() {
-        Ok(()) => subject.found(format!("{} opens", netlab::TUN_NODE)),
+    let (state, command) = match open_node() {
+        Ok(_) => (Ok(format!("{} opens", netlab::TUN_NODE)), ""),
         Err(error) => {
-            let command = if error.kind() == std::io::ErrorKind::NotFound {
-                "sudo modprobe tun"
-            } else {
-                "sudo chmod 0666 /dev/net/tun"
+            let command = match error.kind() {
+                std::io::ErrorKind::NotFound => "sudo modprobe tun",
+                _ => "sudo chmod 0666 /dev/net/tun",
             };
-            let detail = format!("{}: {error}", netlab::TUN_NODE);
-            subject.missing(
-                detail,
-                "no emulator between namespaces; netem or loopback",
-                command,
-            )
+            (Err(format!("{}: {error}", netlab::TUN_NODE)), command)
         }
-    }
+    };
+    let without = "no emulator between namespaces; netem or loopback";
+    MachineCapability::TunDevice.finding(state, without, command)
 }
 
 fn netem() -> Finding {
-    let subject = Subject::Netem;
-    match netem_presence() {
-        Ok(true) => subject.found("the kernel attaches it"),
-        Ok(false) => subject.missing(
-            "unknown to this kernel (ENOENT)",
+    let (state, without, command) = match has_netem() {
+        Ok(true) => (Ok("the kernel attaches it".into()), "", ""),
+        Ok(false) => (
+            Err("unknown to this kernel (ENOENT)".into()),
             "our emulator between TUN interfaces, with the model of virtual time",
             "sudo modprobe sch_netem, or a kernel with CONFIG_NET_SCH_NETEM",
         ),
-        Err(error) => subject.missing(
-            format!("not to be asked: {error}"),
+        Err(error) => (
+            Err(format!("cannot be queried: {error}")),
             "our emulator, or loopback",
             "run as root to find out",
         ),
-    }
+    };
+    MachineCapability::Netem.finding(state, without, command)
 }
 
-/// Sleeps to `wakes` absolute deadlines in a thread of its own, as real-time as is allowed.
+/// Sleeps to `wakes` absolute deadlines in a separate thread, under SCHED_FIFO if permitted.
 fn measure_timer(wakes: usize) -> Option<TimerJitter> {
     if wakes == 0 {
         return None;
@@ -320,15 +300,13 @@ fn measure_timer(wakes: usize) -> Option<TimerJitter> {
         let real_time = privilege::make_punctual(FIFO_PRIORITY);
         let first = MonotonicClock.now() + PERIOD;
         let mut ticker = Ticker::new(first, PERIOD, Span(0));
-        let mut late_us: Vec<f64> = (0..wakes)
-            .map(|_| ticker.wait().late.0 as f64 * 1e-3)
-            .collect();
-        let mut rank = |share: f64| percentile(&mut late_us, share);
+        let late: Vec<Span> = (0..wakes).map(|_| ticker.wait().late).collect();
+        let late = DurationStats::of(&late)?;
         Some(TimerJitter {
             wakes,
-            late_us_p50: rank(0.5)?,
-            late_us_p99: rank(0.99)?,
-            late_us_max: rank(1.0)?,
+            late_us_p50: late.us_p50,
+            late_us_p99: late.us_p99,
+            late_us_max: late.us_max,
             real_time,
         })
     };
@@ -349,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_missing_thing_has_a_mend_and_no_other() {
+    fn only_missing_capabilities_have_a_remedy() {
         let report = DoctorReport::examine(Span::from_ms(20.0));
         assert_eq!(report.findings.len(), 6);
         for finding in &report.findings {
@@ -361,12 +339,12 @@ mod tests {
     }
 
     #[test]
-    fn the_report_reads_back_and_the_table_names_everything() {
+    fn report_round_trips_and_table_is_complete() {
         let report = DoctorReport {
             schema: SCHEMA,
             findings: vec![
-                Subject::TunDevice.found("opens"),
-                Subject::Netem.missing("unknown", "our emulator", "modprobe"),
+                MachineCapability::TunDevice.finding(Ok("opens".into()), "", ""),
+                MachineCapability::Netem.finding(Err("unknown".into()), "our emulator", "modprobe"),
             ],
             inputs: Vec::new(),
             timer: None,

@@ -1,62 +1,49 @@
-//! The remote tissue as the simulated robot meets it: `Tissue` behind the robot's `Environment`.
+//! Remote tissue of the simulated robot: adapter from `Tissue` to the robot's `Environment`.
 
-use palpate_master::predict::ToolShape;
-use palpate_slave::robot::{Environment, Opened, Probe, StrokeRefusal};
-use palpate_transport::stroke::STROKE_CHANGES;
-use palpate_transport::{Axes, Stroke};
-use palpate_twin::edits::Change;
-use palpate_twin::edits::History;
+use palpate_master::predict::PredictParams;
+use palpate_slave::robot::{Environment, Probe, TissueEdits};
+use palpate_transport::{Axes, EditBatch};
+use palpate_twin::edits::EditBatchLog;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
 
-use crate::strokes::{change_of, part_of, sent_as};
+use crate::edits::{EMPTY_CHANGES, batch_message, decode_changes, decode_part};
 
 /// A tissue that a simulated probe touches.
 ///
-/// A robot's plant goes in shorter steps than some tissues want. Those are stepped at their own pace,
-/// and in between the force goes on with the stiffness of the last contact.
-pub struct TissueEnvironment {
+/// The robot's plant takes shorter steps than some tissues prefer. Such a tissue takes its preferred step; in
+/// between, the force is extrapolated with the stiffness of the last contact.
+pub(crate) struct TissueEnvironment {
     tissue: Box<dyn Tissue>,
-    radius_m: f64,
-    stiffness_npm: f64,
-    shape: ToolShape,
-    /// Step at which the tissue goes \[s\].
-    pace_s: f64,
+    /// The tool's parameters.
+    tool: PredictParams,
+    /// Time step of the tissue \[s\].
+    step_s: f64,
     /// Time since its last step \[s\].
     since_s: f64,
     last: Reaction,
     last_at_m: Vec3,
-    /// The strokes that are over, refused ones without their changes; nothing where strokes cannot open it.
-    history: Option<History>,
-    /// The master's run that made the last of them, and how many others had made before.
-    maker: (u64, u64),
-    /// The stroke at hand.
-    changes: Vec<Change>,
+    /// Log of finished edit batches, refused ones without their changes; none if the tissue cannot be edited.
+    log: Option<EditBatchLog>,
+    /// The master's run that sent the last batch, and the number of batches before that run.
+    last_author: (u64, u64),
 }
 
 impl TissueEnvironment {
-    /// `radius_m` and `stiffness_npm` are those of the probe's sphere \[m\], \[N/m\].
-    #[must_use]
-    pub fn new(tissue: Box<dyn Tissue>, radius_m: f64, stiffness_npm: f64) -> Self {
+    /// Returns a tissue touched by the tool of these parameters.
+    pub(crate) fn new(tissue: Box<dyn Tissue>, tool: &PredictParams) -> Self {
         let caps = tissue.caps();
         Self {
-            pace_s: caps.dt_s_best,
-            history: caps.instruments.then(|| History::of(caps.elements)),
+            step_s: caps.preferred_dt_s,
+            log: caps
+                .instruments
+                .then(|| EditBatchLog::for_nodes(caps.elements)),
             tissue,
-            radius_m,
-            stiffness_npm,
-            shape: ToolShape::Ball,
+            tool: *tool,
             since_s: 0.0,
             last: Reaction::default(),
             last_at_m: Vec3::zeros(),
-            maker: (0, 0),
-            changes: Vec::with_capacity(STROKE_CHANGES),
+            last_author: (0, 0),
         }
-    }
-
-    /// The same, touched by a probe of another shape.
-    #[must_use]
-    pub fn touched_by(self, shape: ToolShape) -> Self {
-        Self { shape, ..self }
     }
 }
 
@@ -64,12 +51,12 @@ impl Environment for TissueEnvironment {
     fn step(&mut self, probe: &Probe, dt_s: f64) -> Axes {
         let [x, y, z, opening_m] = probe.position_m;
         let [vx, vy, vz, opening_velocity_mps] = probe.velocity_mps;
-        let [shaft_m, side_m] = self.shape.edges_m();
+        let [shaft_m, side_m] = self.tool.tool_shape.edges_m();
         let tool = Tool {
             position_m: Vec3::new(x, y, z) - 0.5 * (shaft_m + side_m),
             velocity_mps: Vec3::new(vx, vy, vz),
-            radius_m: self.radius_m,
-            stiffness_npm: self.stiffness_npm,
+            radius_m: self.tool.tool_radius_m,
+            stiffness_npm: self.tool.tool_stiffness_npm,
             shaft_m,
             side_m,
             instrument: Instrument::Blunt,
@@ -80,80 +67,56 @@ impl Environment for TissueEnvironment {
             }),
         };
         self.since_s += dt_s;
-        // half a step short, so that rounding does not decide
-        if self.since_s + 0.5 * dt_s > self.pace_s {
+        // half a robot step of tolerance, so that rounding does not decide
+        if self.since_s + 0.5 * dt_s > self.step_s {
             let step_s = std::mem::take(&mut self.since_s);
             let mut reactions = [Reaction::default()];
             self.tissue.step(&[tool], step_s, &mut reactions);
             [self.last] = reactions;
             self.last_at_m = tool.position_m;
         }
-        let felt = self.last.moved_by(&(tool.position_m - self.last_at_m));
-        let force = felt.force_n;
-        [force.x, force.y, force.z, felt.grip_n]
+        let reaction = self.last.extrapolated(&(tool.position_m - self.last_at_m));
+        let force = reaction.force_n;
+        [force.x, force.y, force.z, reaction.grip_force_n]
     }
 
     fn energy_j(&self) -> f64 {
-        self.tissue.view().ledger.stored_j()
+        self.tissue.view().energy.stored_j()
     }
 
-    fn replay(&mut self, stroke: &Stroke) -> Result<(), StrokeRefusal> {
-        let (number, expected) = (stroke.number, self.opened().strokes + 1);
-        let Some(history) = &mut self.history else {
-            return Err(StrokeRefusal::Closed);
+    fn apply_batch(&mut self, batch: &EditBatch) -> bool {
+        let next = self.edits().finished_batches + 1;
+        let Some(log) = self.log.as_mut().filter(|_| batch.number == next) else {
+            return false;
         };
-        if number != expected {
-            return Err(StrokeRefusal::Order {
-                found: number,
-                expected,
-            });
+        let (phase, mut place) = (decode_part(batch), EMPTY_CHANGES);
+        let changes = decode_changes(batch, &mut place);
+        if !log.push(phase, changes.unwrap_or_default()) {
+            return false;
         }
-        self.changes.clear();
-        let part = part_of(stroke.part);
-        let mut wrong = None;
-        for (index, change) in stroke.changes().iter().enumerate() {
-            match change_of(change) {
-                Some(change) => self.changes.push(change),
-                None => wrong = wrong.or(Some(StrokeRefusal::Change { number, index })),
-            }
+        if self.last_author.0 != batch.run {
+            self.last_author = (batch.run, next - 1);
         }
-        if wrong.is_some() {
-            self.changes.clear();
-        }
-        if !history.push(part, &self.changes) {
-            return Err(StrokeRefusal::Full { number });
-        }
-        if self.maker.0 != stroke.run {
-            self.maker = (stroke.run, number - 1);
-        }
-        if let Some(refusal) = wrong {
-            return Err(refusal);
-        }
-        let done = self.tissue.edit(&Edit::Replay(&self.changes, part));
-        done.map(|_| ()).map_err(|_| StrokeRefusal::Closed)
+        changes.is_some_and(|changes| self.tissue.edit(&Edit::Replay(changes, phase)).is_ok())
     }
 
-    fn opened(&self) -> Opened {
-        Opened {
-            strokes: self.history.as_ref().map_or(0, History::strokes),
-            topology: self.tissue.view().topology.unwrap_or(0),
+    fn edits(&self) -> TissueEdits {
+        TissueEdits {
+            finished_batches: self.log.as_ref().map_or(0, EditBatchLog::batch_count),
+            topology: self.tissue.view().topology_hash.unwrap_or(0),
         }
     }
 
-    fn foreign(&self, run: u64) -> u64 {
-        let (maker, others) = self.maker;
-        if maker == run {
-            others
+    fn foreign_batches(&self, run: u64) -> u64 {
+        let (author, earlier_batches) = self.last_author;
+        if author == run {
+            earlier_batches
         } else {
-            self.opened().strokes
+            self.edits().finished_batches
         }
     }
 
-    fn done(&self, number: u64) -> Option<Stroke> {
-        let (part, changes) = self.history.as_ref()?.stroke(number)?;
-        Some(Stroke {
-            part: part as u8,
-            ..Stroke::of(0, number, changes.iter().map(sent_as))
-        })
+    fn finished_batch(&self, number: u64) -> Option<EditBatch> {
+        batch_message(self.log.as_ref()?, 0, number)
     }
 }

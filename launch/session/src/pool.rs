@@ -1,23 +1,25 @@
-//! Independent work on several threads: results do not depend on how many there are.
+//! Thread pool for independent work: results do not depend on the number of threads.
 //!
-//! Source: ours. Trials fill rows by it, the atlas finds points, the study of lumps makes presses.
+//! Source: ours. Used by trials for their rows, by the atlas for its points and by the study of lumps for its
+//! presses.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// How many threads this machine runs at once; 1 if it does not say.
+/// Number of threads that this machine runs at once; 1 if unknown.
 #[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Does the work of every number below `count` on `jobs` threads and gives each result to `keep` as it is
-/// finished, on this thread. None is begun after `stop` is set.
+/// Does the work of every number below `count` on `jobs` threads, and passes each finished result to `keep`
+/// on this thread. No work starts after `stop` is set.
 ///
 /// # Errors
-/// The first of `work` or `keep`; what was finished before has been kept.
-pub fn each<R: Send, E: Send>(
-    (count, jobs): (usize, usize),
+/// The first error of `work` or `keep`; results finished before have been kept.
+pub fn run_jobs<R: Send, E: Send>(
+    count: usize,
+    jobs: usize,
     stop: &AtomicBool,
     work: &(dyn Fn(usize) -> Result<R, E> + Sync),
     mut keep: impl FnMut(usize, R) -> Result<(), E>,
@@ -31,7 +33,7 @@ pub fn each<R: Send, E: Send>(
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    // nobody listens any more once the other end has failed
+                    // the receiver is gone after a failure
                     if number >= count || sender.send((number, work(number))).is_err() {
                         break;
                     }
@@ -55,12 +57,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_is_done_once_whatever_the_number_of_threads() {
+    fn every_job_runs_once_for_any_number_of_threads() {
         let stop = AtomicBool::new(false);
         for jobs in [0, 1, 3, 100] {
             let mut seen = Vec::new();
             let work = |number: usize| Ok::<_, ()>(3 * number);
-            let kept = each((57, jobs), &stop, &work, |number, tripled| {
+            let kept = run_jobs(57, jobs, &stop, &work, |number, tripled| {
                 assert_eq!(tripled, 3 * number);
                 seen.push(number);
                 Ok(())
@@ -69,12 +71,12 @@ mod tests {
             seen.sort_unstable();
             assert_eq!(seen, (0..57).collect::<Vec<_>>());
         }
-        let none = each((0, 4), &stop, &|_| Ok::<_, ()>(()), |_, ()| Err(()));
+        let none = run_jobs(0, 4, &stop, &|_| Ok::<_, ()>(()), |_, ()| Err(()));
         assert_eq!(none, Ok(()));
     }
 
     #[test]
-    fn a_failure_ends_the_work_and_a_stop_keeps_what_is_done() {
+    fn failure_ends_the_work_and_stop_keeps_finished_results() {
         let stop = AtomicBool::new(false);
         let failing = |number: usize| if number == 20 { Err("no") } else { Ok(()) };
         let mut count = 0;
@@ -82,7 +84,7 @@ mod tests {
             count += 1;
             Ok(())
         };
-        assert_eq!(each((1000, 2), &stop, &failing, keep), Err("no"));
+        assert_eq!(run_jobs(1000, 2, &stop, &failing, keep), Err("no"));
         assert!((19..1000).contains(&count), "{count}");
         let stopping = |number: usize| {
             if number == 20 {
@@ -95,7 +97,7 @@ mod tests {
             count += 1;
             Ok(())
         };
-        assert_eq!(each((1000, 2), &stop, &stopping, keep), Ok(()));
+        assert_eq!(run_jobs(1000, 2, &stop, &stopping, keep), Ok(()));
         assert!((20..1000).contains(&count), "{count}");
     }
 }

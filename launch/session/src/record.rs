@@ -1,17 +1,17 @@
-//! The recording: every tick of both sides in one MCAP file that ROS 2 tools open.
+//! Recording of a session: every tick of both sides in one MCAP file that ROS 2 tools open.
 //!
 //! Source: transport section 7 (profile `ros2`, schemas `ros2msg`, messages `cdr`, lz4); the
 //! choice of topics is ours. `/palpate/<side>/tick` holds the whole [`TickRecord`];
-//! `/<side>/measured_cp`, `/master/servo_cf` (force on the hand) and `/slave/measured_cf` (force of
-//! the tissue on the probe) repeat what a viewer plots, at the full rate, in frame `world`.
-//! `/palpate/strokes` has what instruments did, when the master made it, if they did anything. Metadata records called
-//! `palpate.change` say what a console changed of the coupling, and from which tick of which side on.
-//! Log time is the tick's own time on its side's clock \[ns\].
+//! `/<side>/measured_cp`, `/master/servo_cf` (force on the hand) and `/slave/measured_cf` (force of the tissue on
+//! the probe) repeat the signals for viewers, at the full rate, in frame `world`. `/palpate/strokes` has the edit
+//! batches of the master's twin with their time, if there are any. Metadata records named `palpate.change` hold
+//! changes of the coupling from a console, with the side and its first tick. Log time is the tick's own time on its
+//! side's clock \[ns\].
 //!
 //! A chunk is closed at least every half second of records, so a killed session loses no more.
-//! Writing a chunk can take milliseconds: a [`Recorder`] belongs on a thread of its own that
-//! drains a ring, never on a servo thread. [`read()`] forgives a missing end; [`merge`] joins the
-//! parts of two hosts; [`topic`] is what each tick goes to.
+//! Writing a chunk can take milliseconds: a [`Recorder`] belongs on a separate thread that
+//! drains a ring, never on a servo thread. [`read()`] tolerates a missing end; [`merge`] joins the
+//! parts of two hosts; [`topic`] lists the topics of a tick.
 
 mod merge;
 mod read;
@@ -24,16 +24,16 @@ use std::path::PathBuf;
 
 use mcap::records::MessageHeader;
 use palpate_transport::cdr;
-use palpate_transport::msg::{Description, Message as _, schema};
-use palpate_transport::stroke::Stroke;
+use palpate_transport::edit_batch::EditBatch;
+use palpate_transport::msg::{Message as _, MessageDescription, schema};
 use palpate_transport::trace::{Side, TickRecord};
 
-use crate::monitor::live::Change;
+use crate::monitor::coupling_change::CouplingChange;
 
 pub use merge::merge;
-pub use read::{Damage, Recording, read, read_bytes};
+pub use read::{Damage, Recording, read};
 
-/// Longest stretch of records in an unfinished chunk \[ns\]: what a kill may cost.
+/// Longest span of records in an unfinished chunk \[ns\]: the most that a kill can lose.
 const CHUNK_NS: i64 = 500_000_000;
 
 /// Uncompressed size at which a chunk closes anyway \[bytes\].
@@ -43,18 +43,18 @@ const CHUNK_BYTES: u64 = 1 << 20;
 const SESSION: &str = "palpate";
 /// Fact of a recording: version of Palpate that wrote it.
 pub const VERSION: &str = "version";
-/// Fact of a recording: hash of the sources that it was written by.
+/// Fact of a recording: hash of the sources of the program that wrote it.
 pub const SOURCES: &str = "sources";
-/// That hash of this build.
+/// Source hash of this build.
 pub const OWN_SOURCES: &str = env!("PALPATE_SOURCES");
 /// Attachment with the effective configuration.
 const CONFIG: &str = "config.toml";
-/// Name of the MCAP metadata records of changes that were made while the session ran.
+/// Name of the MCAP metadata records of changes made while the session ran.
 const CHANGE: &str = "palpate.change";
 /// Attachment with the summary.
 const SUMMARY: &str = "summary.json";
 
-/// What can go wrong with a recording.
+/// Error of a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The file cannot be opened, read or written.
@@ -62,7 +62,7 @@ pub enum RecordError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// Not a recording at all.
@@ -78,10 +78,10 @@ pub enum RecordError {
     NoTicks {
         /// The file.
         path: PathBuf,
-        /// The damage that was met, if any, with its offset.
+        /// Damage found, if any, with its offset.
         why: String,
     },
-    /// Its ticks have other fields than those of this version.
+    /// The ticks have other fields than those of this version.
     #[error(
         "{path}: written by palpate {written_by}, whose ticks {difference}; this is palpate {} ({OWN_SOURCES}). \
          Expected a recording of this version: the palpate that wrote it reads it, and so does any MCAP reader",
@@ -90,7 +90,7 @@ pub enum RecordError {
     OtherVersion {
         /// The file.
         path: PathBuf,
-        /// Version and sources of what wrote it, as far as it says.
+        /// Version and sources of the program that wrote it, if recorded.
         written_by: String,
         /// The first field that differs.
         difference: String,
@@ -101,7 +101,7 @@ pub enum RecordError {
     /// A message could not be encoded.
     #[error("writing the recording: {0}")]
     Encode(#[from] cdr::EncodeError),
-    /// A record of a side that this recorder has no channels for.
+    /// The record belongs to a side that this recording lacks.
     #[error("record of the {found:?} side; this recording holds {expected:?} only")]
     Side {
         /// Side of the record.
@@ -111,54 +111,45 @@ pub enum RecordError {
     },
 }
 
-/// What a recording says about itself.
+/// Description of a recording, stored in it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Session {
-    /// Sides whose ticks it will hold.
+pub struct RecordingHeader {
+    /// Sides whose ticks it holds.
     pub sides: Vec<Side>,
     /// The effective configuration, as TOML.
     pub config: String,
-    /// Further facts as text: command, seed, mode; [`VERSION`] and [`SOURCES`] are those of this build if they
-    /// are not given.
+    /// Further facts as text: command, seed, mode; [`VERSION`] and [`SOURCES`] default to those of
+    /// this build.
     pub facts: BTreeMap<String, String>,
 }
 
-/// A change of the coupling that a configuration does not say, by the tick that made it.
+/// A change of the coupling that the configuration does not hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Changed {
+pub struct RecordedChange {
     /// The side.
     pub side: Side,
-    /// The first tick that it is of.
+    /// First tick with the change.
     pub tick: u64,
-    /// What is changed.
-    pub change: Change,
+    /// The change.
+    pub change: CouplingChange,
 }
 
-/// Writes one recording.
+/// Writer of one recording.
 pub struct Recorder<W: Write + Seek> {
     writer: mcap::Writer<W>,
     channels: Vec<Channels>,
-    /// Channel of strokes, from the first on, and how many there were.
-    strokes: Option<(u16, u32)>,
+    /// Channel of edit batches, opened with the first, and their number.
+    edit_channel: Option<(u16, u64)>,
     bytes: Vec<u8>,
     chunk_start_ns: Option<i64>,
     last_ns: u64,
 }
 
-/// Channel numbers of one side, what goes there, and the messages written.
+/// Channel numbers of one side with their encoders, and the number of messages written.
 struct Channels {
     side: Side,
-    open: Vec<(u16, topic::Encode)>,
+    open: Vec<(u16, topic::TopicEncoder)>,
     count: u64,
-}
-
-/// What was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Written {
-    /// Ticks of the master.
-    pub master_ticks: u64,
-    /// Ticks of the slave.
-    pub slave_ticks: u64,
 }
 
 impl<W: Write + Seek> Recorder<W> {
@@ -166,7 +157,7 @@ impl<W: Write + Seek> Recorder<W> {
     ///
     /// # Errors
     /// [`RecordError::Write`] if `writer` fails.
-    pub fn create(writer: W, session: &Session) -> Result<Self, RecordError> {
+    pub fn create(writer: W, session: &RecordingHeader) -> Result<Self, RecordError> {
         let mut writer = mcap::WriteOptions::new()
             .compression(Some(mcap::Compression::Lz4))
             .profile("ros2")
@@ -174,15 +165,15 @@ impl<W: Write + Seek> Recorder<W> {
             .chunk_size(Some(CHUNK_BYTES))
             .create(writer)?;
         let mut metadata = session.facts.clone();
-        for (fact, ours) in [(VERSION, env!("CARGO_PKG_VERSION")), (SOURCES, OWN_SOURCES)] {
+        for (fact, own) in [(VERSION, env!("CARGO_PKG_VERSION")), (SOURCES, OWN_SOURCES)] {
             let fact = metadata.entry(fact.to_owned());
-            fact.or_insert_with(|| ours.to_owned());
+            fact.or_insert_with(|| own.to_owned());
         }
         writer.write_metadata(&mcap::write::Metadata {
             name: SESSION.to_owned(),
             metadata,
         })?;
-        attach(&mut writer, CONFIG, "application/toml", &session.config)?;
+        attach(&mut writer, CONFIG, "application/toml", &session.config, 0)?;
         let mut sides = session.sides.clone();
         sides.dedup();
         let channels = sides
@@ -192,7 +183,7 @@ impl<W: Write + Seek> Recorder<W> {
         Ok(Self {
             writer,
             channels,
-            strokes: None,
+            edit_channel: None,
             bytes: Vec::new(),
             chunk_start_ns: None,
             last_ns: 0,
@@ -202,7 +193,7 @@ impl<W: Write + Seek> Recorder<W> {
     /// Writes one tick.
     ///
     /// # Errors
-    /// [`RecordError::Side`] for a side that [`Session::sides`] did not name, else as the writer.
+    /// [`RecordError::Side`] for a side that [`RecordingHeader::sides`] lacks, else as the writer.
     pub fn push(&mut self, record: &TickRecord) -> Result<(), RecordError> {
         let Some(index) = self.channels.iter().position(|c| c.side == record.side) else {
             let expected = self.channels.iter().map(|c| c.side).collect();
@@ -211,19 +202,14 @@ impl<W: Write + Seek> Recorder<W> {
                 expected,
             });
         };
-        let Channels { open, count, .. } = &mut self.channels[index];
-        *count += 1;
-        // MCAP times are unsigned; a clock before its own zero is logged at zero.
+        let channels = &mut self.channels[index];
+        channels.count += 1;
+        // MCAP times are unsigned; a clock before its own zero is logged at zero
         let log_time = record.now_ns.max(0) as u64;
         self.last_ns = self.last_ns.max(log_time);
-        for &(channel_id, encode) in &*open {
+        for &(channel_id, encode) in &channels.open {
             encode(record, &mut self.bytes)?;
-            let header = MessageHeader {
-                channel_id,
-                sequence: *count as u32,
-                log_time,
-                publish_time: log_time,
-            };
+            let header = header(channel_id, channels.count, log_time);
             self.writer.write_to_known_channel(&header, &self.bytes)?;
         }
         let start_ns = *self.chunk_start_ns.get_or_insert(record.now_ns);
@@ -233,27 +219,21 @@ impl<W: Write + Seek> Recorder<W> {
         Ok(())
     }
 
-    /// Writes a stroke that the master made at `now_ns` on its clock \[ns\].
+    /// Writes an edit batch that the master made at `now_ns` on its clock \[ns\].
     ///
     /// # Errors
     /// As the writer.
-    pub fn push_stroke(&mut self, now_ns: i64, stroke: &Stroke) -> Result<(), RecordError> {
-        let (channel_id, sequence) = match self.strokes {
+    pub fn push_edit_batch(&mut self, now_ns: i64, batch: &EditBatch) -> Result<(), RecordError> {
+        let (channel_id, count) = match self.edit_channel {
             Some(known) => known,
             None => (
-                channel(&mut self.writer, Stroke::DESCRIPTION, STROKES_TOPIC)?,
+                channel(&mut self.writer, EditBatch::DESCRIPTION, EDIT_BATCHES_TOPIC)?,
                 0,
             ),
         };
-        self.strokes = Some((channel_id, sequence.wrapping_add(1)));
-        let log_time = now_ns.max(0) as u64;
-        let header = MessageHeader {
-            channel_id,
-            sequence: sequence.wrapping_add(1),
-            log_time,
-            publish_time: log_time,
-        };
-        cdr::encode_into(stroke, &mut self.bytes)?;
+        self.edit_channel = Some((channel_id, count + 1));
+        let header = header(channel_id, count + 1, now_ns.max(0) as u64);
+        cdr::encode_into(batch, &mut self.bytes)?;
         Ok(self.writer.write_to_known_channel(&header, &self.bytes)?)
     }
 
@@ -261,11 +241,11 @@ impl<W: Write + Seek> Recorder<W> {
     ///
     /// # Errors
     /// As the writer.
-    pub fn push_change(&mut self, changed: &Changed) -> Result<(), RecordError> {
-        let change = serde_json::to_string(&changed.change).unwrap_or_default();
+    pub(crate) fn push_change(&mut self, recorded: &RecordedChange) -> Result<(), RecordError> {
+        let change = serde_json::to_string(&recorded.change).unwrap_or_default();
         let metadata = [
-            ("side", changed.side.name().to_owned()),
-            ("tick", changed.tick.to_string()),
+            ("side", recorded.side.name().to_owned()),
+            ("tick", recorded.tick.to_string()),
             ("change", change),
         ];
         Ok(self.writer.write_metadata(&mcap::write::Metadata {
@@ -274,11 +254,11 @@ impl<W: Write + Seek> Recorder<W> {
         })?)
     }
 
-    /// Closes the open chunk and hands everything to the writer beneath.
+    /// Closes the open chunk and flushes the writer.
     ///
     /// # Errors
     /// [`RecordError::Write`] if that writer fails.
-    pub fn flush(&mut self) -> Result<(), RecordError> {
+    fn flush(&mut self) -> Result<(), RecordError> {
         self.chunk_start_ns = None;
         Ok(self.writer.flush()?)
     }
@@ -287,30 +267,28 @@ impl<W: Write + Seek> Recorder<W> {
     ///
     /// # Errors
     /// [`RecordError::Write`] if the writer fails.
-    pub fn finish(mut self, summary_json: Option<&str>) -> Result<Written, RecordError> {
+    pub fn finish(mut self, summary_json: Option<&str>) -> Result<(), RecordError> {
         if let Some(json) = summary_json {
-            attach_at(
-                &mut self.writer,
-                (SUMMARY, "application/json", json),
-                self.last_ns,
-            )?;
+            let media_type = "application/json";
+            attach(&mut self.writer, SUMMARY, media_type, json, self.last_ns)?;
         }
         self.writer.finish()?;
-        let count = |side| {
-            self.channels
-                .iter()
-                .find(|c| c.side == side)
-                .map_or(0, |c| c.count)
-        };
-        Ok(Written {
-            master_ticks: count(Side::Master),
-            slave_ticks: count(Side::Slave),
-        })
+        Ok(())
     }
 }
 
-/// Where strokes are recorded.
-const STROKES_TOPIC: &str = "/palpate/strokes";
+/// Topic of edit batches.
+const EDIT_BATCHES_TOPIC: &str = "/palpate/strokes";
+
+/// Header of a message by its number in a channel.
+fn header(channel_id: u16, count: u64, log_time: u64) -> MessageHeader {
+    MessageHeader {
+        channel_id,
+        sequence: count as u32,
+        log_time,
+        publish_time: log_time,
+    }
+}
 
 fn open<W: Write + Seek>(
     writer: &mut mcap::Writer<W>,
@@ -329,7 +307,7 @@ fn open<W: Write + Seek>(
 
 fn channel<W: Write + Seek>(
     writer: &mut mcap::Writer<W>,
-    message: &Description,
+    message: &MessageDescription,
     topic: &str,
 ) -> Result<u16, RecordError> {
     let text = schema::ros2msg(message);
@@ -342,13 +320,6 @@ fn attach<W: Write + Seek>(
     name: &str,
     media_type: &str,
     text: &str,
-) -> Result<(), RecordError> {
-    attach_at(writer, (name, media_type, text), 0)
-}
-
-fn attach_at<W: Write + Seek>(
-    writer: &mut mcap::Writer<W>,
-    (name, media_type, text): (&str, &str, &str),
     at_ns: u64,
 ) -> Result<(), RecordError> {
     Ok(writer.attach(&mcap::Attachment {

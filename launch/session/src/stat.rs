@@ -1,33 +1,33 @@
-//! Small statistics, each with its definition beside it. Source: textbook.
+//! Small statistics with their definitions. Source: textbook.
 
 pub mod spans;
 
-/// The value below which the fraction `p` (0..1) of the values lies: nearest rank, the smallest value
-/// that so many are not above, so always one of them. The one definition for all reports. Values that
-/// are not numbers are left out; nothing of nothing.
+/// Percentile by nearest rank: the smallest value that at least the fraction `p` (0..1) of the values does not
+/// exceed, so always one of them. It is the one definition for all reports. Values that are not finite are ignored;
+/// none without values.
 #[must_use]
 pub fn percentile(values: &mut [f64], p: f64) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
-    // total_cmp sorts NaN to the ends; only finite values have a rank.
+    // total_cmp sorts NaN to the ends; only finite values have a rank
     let finite: &[f64] = {
         let first = values.iter().position(|v| v.is_finite())?;
         let last = values.iter().rposition(|v| v.is_finite())?;
         &values[first..=last]
     };
-    // a hair less, so that 0.07 of 100 is 7 and not rounded to 8
+    // slightly less, so that 0.07 of 100 is 7 and not rounded to 8
     let share = p.clamp(0.0, 1.0) * (1.0 - 4.0 * f64::EPSILON);
     let rank = (share * finite.len() as f64).ceil() as usize;
     finite.get(rank.saturating_sub(1)).copied()
 }
 
-/// Median of which, of two values in the middle, the upper one is taken; nothing of nothing.
+/// Upper median: of two values in the middle, the larger one; none without values.
 #[must_use]
 pub fn upper_median(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-/// Median of values that are sorted; of two in the middle, their mean. Nothing of nothing.
+/// Median of sorted values; of two in the middle, their mean. None without values.
 #[must_use]
 pub fn mean_median(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
@@ -38,19 +38,19 @@ pub fn mean_median(sorted: &[f64]) -> Option<f64> {
     })
 }
 
-/// Root of the mean of squares; nothing of nothing.
+/// Root of the mean of squares; none without values.
 #[must_use]
-pub fn root_mean(squares: &[f64]) -> Option<f64> {
+pub fn root_mean_square(squares: &[f64]) -> Option<f64> {
     mean(squares).map(f64::sqrt)
 }
 
-/// Mean of the values; nothing of nothing.
+/// Mean of the values; none without values.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Standard deviation of the values (divisor n); nothing of nothing.
+/// Standard deviation of the values (divisor n); none without values.
 #[must_use]
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let centre = mean(values)?;
@@ -58,10 +58,10 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     Some((squares / values.len() as f64).sqrt())
 }
 
-/// Index of the last entry not after `at`, in times that never fall, from `from` on; walks, so a
+/// Index of the last entry not after `at_ns`, in non-decreasing times, from index `from` on. It walks, so a
 /// loop over rising times costs linear time altogether.
 #[must_use]
-pub fn latest(times_ns: &[i64], from: usize, at_ns: i64) -> Option<usize> {
+pub fn latest_index(times_ns: &[i64], from: usize, at_ns: i64) -> Option<usize> {
     let mut index = from;
     if *times_ns.get(index)? > at_ns {
         return None;
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_values() {
+    fn percentiles_are_sample_values() {
         let mut values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         values.push(f64::NAN);
         assert_eq!(percentile(&mut values, 0.5), Some(50.0));
@@ -92,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn medians_of_even_counts_differ_by_their_names() {
+    fn medians_of_even_counts_follow_their_definitions() {
         let mut values = [4.0, 1.0, 2.0, 3.0];
         assert_eq!(upper_median(&mut values), Some(3.0));
         assert_eq!(mean_median(&values), Some(2.5));
         assert_eq!(percentile(&mut values, 0.5), Some(2.0));
         assert_eq!((upper_median(&mut []), mean_median(&[])), (None, None));
-        assert_eq!(root_mean(&[1.0, 7.0]), Some(2.0));
+        assert_eq!(root_mean_square(&[1.0, 7.0]), Some(2.0));
     }
 
     #[test]
@@ -108,11 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn latest_walks() {
+    fn latest_index_finds_last_not_after() {
         let times = [10, 20, 30];
-        assert_eq!(latest(&times, 0, 9), None);
-        assert_eq!(latest(&times, 0, 20), Some(1));
-        assert_eq!(latest(&times, 1, 99), Some(2));
-        assert_eq!(latest(&times, 3, 99), None);
+        assert_eq!(latest_index(&times, 0, 9), None);
+        assert_eq!(latest_index(&times, 0, 20), Some(1));
+        assert_eq!(latest_index(&times, 1, 99), Some(2));
+        assert_eq!(latest_index(&times, 3, 99), None);
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// What is swept, how it is pressed, and where the results go.
+/// Lumps, presses and output of the study.
 #[derive(Debug, Clone, Args)]
 pub struct DetectArgs {
     /// Scene: a built-in one, or a .toml file; a block with an `[[inclusion]]`
@@ -36,7 +36,7 @@ pub struct DetectArgs {
         allow_negative_numbers = true
     )]
     pub radii_mm: Vec<f64>,
-    /// How many times as stiff as its layer the lump is, separated by commas
+    /// Stiffness ratios of the lump to its layer, separated by commas
     #[arg(
         long,
         value_name = "TIMES",

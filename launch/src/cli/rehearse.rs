@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags::MethodArgs;
+use super::session_flags::MethodArgs;
 use super::{ConsoleArgs, OutputArgs, SessionArgs};
 
 /// Flags of `palpate rehearse`.
@@ -17,41 +17,41 @@ pub struct RehearseArgs {
     /// Scene to rehearse on: a built-in one or a scene file [default: the script's own, else layered]
     #[arg(long, value_name = "SCENE")]
     pub twin: Option<String>,
-    /// How the simulated hand holds the handle [default: firm]
+    /// Grip of the simulated hand on the handle [default: firm]
     #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]
     pub grip: Option<String>,
-    /// Configuration file (TOML), such as the config.toml of a rehearsal; flags win over it
+    /// Configuration file (TOML), such as the config.toml of a rehearsal; flags override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Set any field of the configuration, after everything else; repeatable
     #[arg(long, value_name = "FIELD=VALUE", action = clap::ArgAction::Append)]
     pub set: Vec<String>,
     /// Seed of everything random [default: 1]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = super::flags::seed)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = super::session_flags::seed)]
     pub seed: Option<u64>,
     /// Length of the session in seconds [default: the script's, or 20; with a page, 600]
     #[arg(long, value_name = "S", allow_negative_numbers = true,
-        value_parser = super::flags::duration_s)]
+        value_parser = super::session_flags::duration_s)]
     pub duration: Option<f64>,
-    /// Where the results go, and what is shown.
+    /// Output flags.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Rehearse with the pointer on the console's page, by the clock [default: at a terminal, without a script]
+    /// Rehearse with the pointer on the console's page, in real time [default: at a terminal, without a script]
     #[arg(long, conflicts_with_all = ["no_console", "script", "no_recording"])]
     pub console: bool,
-    /// Who leads the handle on that page: the pointer, or a gamepad or 3-D mouse of this machine [default: pointer]
+    /// Input for the handle on that page: the pointer, or a gamepad or 3-D mouse of this machine [default: pointer]
     #[arg(long, value_name = "WHO", value_parser = ["pointer", "evdev"],
         conflicts_with_all = ["no_console", "script", "no_recording"])]
     pub operator: Option<String>,
-    /// The device of `--operator evdev`, such as /dev/input/event5; `palpate doctor` lists them
-    /// [default: the first that can]
-    #[arg(long, value_name = "FILE", value_parser = super::flags::device,
+    /// Input device of `--operator evdev`, such as /dev/input/event5; `palpate doctor` lists them
+    /// [default: the first that can drive a handle]
+    #[arg(long, value_name = "FILE", value_parser = super::session_flags::device,
         conflicts_with_all = ["no_console", "script", "no_recording"])]
     pub device: Option<String>,
-    /// The page.
+    /// Console page.
     #[command(flatten)]
     pub page: ConsoleArgs,
-    /// The record of attempts [default: palpate/attempts.jsonl in the user's data folder]
+    /// Log of attempts [default: palpate/attempts.jsonl in the user's data folder]
     #[arg(long, value_name = "FILE")]
     pub attempts: Option<PathBuf>,
     /// Write no recording.mcap
@@ -60,9 +60,9 @@ pub struct RehearseArgs {
 }
 
 impl RehearseArgs {
-    /// The same as flags of a session.
+    /// Converts to the flags of a session.
     #[must_use]
-    pub fn session(&self) -> SessionArgs {
+    pub(crate) fn session(&self) -> SessionArgs {
         SessionArgs {
             config: self.config.clone(),
             set: self.set.clone(),

@@ -1,12 +1,12 @@
-//! Flags of what `palpate model` does with volumes.
+//! Flags of `palpate model` for volumes.
 //!
-//! Source: ours. Lengths count in mm here, as imaging programs show them.
+//! Source: ours. Lengths are in mm here, as in imaging programs.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags;
+use super::session_flags::within;
 
 /// Flags of `palpate model build`.
 #[derive(Debug, Clone, Args)]
@@ -16,7 +16,7 @@ pub struct BuildArgs {
     /// Seed of the phantom
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "volume")]
     pub seed: u64,
-    /// How labels come from the volume, and how far apart elements are.
+    /// Labels of the volume, and spacing of the nodes.
     #[command(flatten)]
     pub labels: LabelArgs,
     /// Axis of the volume that points to the hand: x, y or z as the file has them, -x, -y or -z
@@ -27,13 +27,13 @@ pub struct BuildArgs {
         allow_hyphen_values = true
     )]
     pub up: String,
-    /// Make an object of each label, which no link leaves [default: one bonded body]
+    /// Make a separate object of each label, without links between them [default: one bonded body]
     #[arg(long)]
     pub separate: bool,
     /// Folder for labels.nrrd, scene.toml and report.html (default: `runs/<time>-model`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print what was built as JSON on stdout, and nothing else there
+    /// Print the model's report as JSON on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
     /// Show no table
@@ -41,34 +41,30 @@ pub struct BuildArgs {
     pub quiet: bool,
 }
 
-/// How labels come from a volume.
+/// Labels of a volume, and spacing of the nodes.
 #[derive(Debug, Clone, Args)]
 pub struct LabelArgs {
     /// Bands of intensity that become labels 1, 2, ...: LOW..HIGH, separated by commas; either end may be left
     /// out [default: values are labels]
     #[arg(long, value_name = "BAND", value_delimiter = ',', value_parser = band, allow_hyphen_values = true)]
     pub bands: Vec<(f32, f32)>,
-    /// Distance of elements in mm [default: that of the voxels; 2 for the phantom]
-    #[arg(long, value_name = "MM", value_parser = spacing, allow_negative_numbers = true)]
+    /// Spacing of the nodes in mm [default: that of the voxels; 2 for the phantom]
+    #[arg(long, value_name = "MM", value_parser = within(0.05, 50.0, "0.05 to 50 mm"), allow_negative_numbers = true)]
     pub spacing_mm: Option<f64>,
 }
 
-/// What of a linked volume is written.
+/// Parts of a voxel model to write.
 #[derive(Debug, Clone, Args)]
 pub struct SurfaceArgs {
-    /// Write the surface with colours, not the cells, as .vtu; .ply and .obj always are surfaces
+    /// Write the coloured surface instead of the cells as .vtu; .ply and .obj always are surfaces
     #[arg(long)]
     pub surface: bool,
-    /// Take away what lies beyond a plane, to see inside: y=3.5 for all beyond 3.5 mm along y
+    /// Remove the part beyond a plane, to show the inside: y=3.5 for all beyond 3.5 mm along y
     #[arg(long, value_name = "AXIS=MM", value_parser = clip)]
     pub clip: Option<(usize, f64)>,
 }
 
-fn spacing(text: &str) -> Result<f64, String> {
-    flags::number(text, 0.05, 50.0, "0.05 to 50 mm")
-}
-
-/// A band `LOW..HIGH`.
+/// Parses a band `LOW..HIGH`.
 fn band(text: &str) -> Result<(f32, f32), String> {
     let expected = "expected LOW..HIGH with LOW less than HIGH, such as 0.2..0.6, 0.6.. or ..0.1";
     let end = |text: &str, open: f32| match text {
@@ -82,7 +78,7 @@ fn band(text: &str) -> Result<(f32, f32), String> {
     found.ok_or_else(|| expected.to_owned())
 }
 
-/// A plane `AXIS=MM`: the axis and its place \[m\].
+/// Parses a plane `AXIS=MM` into the axis and its position \[m\].
 fn clip(text: &str) -> Result<(usize, f64), String> {
     let expected = "expected x=MM, y=MM or z=MM, such as y=3.5";
     let found = text.split_once('=').and_then(|(axis, place)| {
@@ -98,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bands_and_planes_are_read_or_explained() {
+    fn bands_and_planes_are_parsed_or_explained() {
         assert_eq!(band("0.2..0.6"), Ok((0.2, 0.6)));
         assert_eq!(band("-100.."), Ok((-100.0, f32::INFINITY)));
         assert_eq!(band("..3"), Ok((f32::NEG_INFINITY, 3.0)));

@@ -1,6 +1,6 @@
-//! `palpate atlas`: stability and transparency in three ways, as a table and a page.
+//! `palpate atlas`: stability and transparency found by three methods, as a table and a page.
 //!
-//! Source: ours. Here are only files and words; [`palpate_study::atlas`] finds the points.
+//! Source: ours. Files and text are here; [`palpate_study::atlas`] finds the points.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -9,69 +9,53 @@ use palpate_analysis::{Failure, output};
 use palpate_session::config::Config;
 use palpate_session::pool;
 use palpate_study::atlas::table::{self, csv};
-use palpate_study::atlas::{self, Axes, AxesError, Chart, Extent, Point};
+use palpate_study::atlas::{self, AtlasAxes, AtlasChart, AtlasPoint, SKETCH_STEP};
 use palpate_study::report;
 
-use super::{Done, interrupt};
+use super::{CommandOutcome, if_verbose, interrupt, json_or_text};
 use crate::cli::AtlasArgs;
-use crate::progress::{Progress as _, Terminal};
+use crate::progress::{Progress as _, TerminalProgress};
 
-/// Find the atlas, and write `atlas.csv` and `report.html`.
+/// Finds the points, and writes `atlas.csv` and `report.html`.
 ///
 /// # Errors
 /// [`Failure::Refused`] if results cannot be written.
-pub fn atlas(arguments: &AtlasArgs) -> Result<Done, Failure> {
-    let extent = if arguments.sketch {
-        Extent::Sketch
-    } else {
-        Extent::Whole
-    };
+pub(super) fn atlas(arguments: &AtlasArgs) -> Result<CommandOutcome, Failure> {
     let axes = axes(arguments)?;
-    let unfit = |error: AxesError| Failure::Usage(error.to_string());
-    let points = axes.plan(extent).map_err(unfit)?;
+    let points = axes.plan(if arguments.sketch { SKETCH_STEP } else { 1 })?;
     let wanted = &arguments.output;
     let folder = output::folder(wanted.out.as_deref(), "atlas")?;
     let stop = interrupt::on_ctrl_c()?;
-    let hidden = wanted.quiet || wanted.json;
-    let progress = Terminal::bar("points", points.len() as u64, hidden);
+    let progress = TerminalProgress::bar("points", points.len() as u64, wanted.is_silent());
     let jobs = arguments.jobs.map_or_else(pool::cores, usize::from);
     let seed = axes.seed.unwrap_or(Config::default().seed);
-    let points = atlas::find(points, jobs, seed, &stop, &|done| progress.at(done))?;
+    let points = atlas::find_points(points, jobs, seed, &stop, &|done| progress.set_done(done))?;
     drop(progress);
-    output::write(&folder.join("atlas.csv"), &csv(&points))?;
-    output::write(&folder.join("report.html"), &report::atlas(&points))?;
-    let stdout = match (wanted.json, wanted.quiet) {
-        (true, _) => {
-            let json = table::json(&points).and_then(|json| serde_json::to_string_pretty(&json));
-            json.map_err(|error| Failure::Refused(format!("atlas: {error}")))? + "\n"
-        }
-        (false, true) => String::new(),
-        (false, false) => {
-            let all = if wanted.verbose {
-                csv(&points) + "\n"
-            } else {
-                String::new()
-            };
-            format!("{all}{}results in {}\n", words(&points), folder.display())
-        }
-    };
-    let (stopped, held) = (stop.load(Ordering::Relaxed), atlas::held(&points));
-    let warning = match (stopped, held) {
-        (true, _) => Some("interrupted: what was not found is unknown"),
+    output::write(&folder.join("atlas.csv"), csv(&points))?;
+    output::write(&folder.join("report.html"), report::atlas(&points))?;
+    let json = || table::json(&points);
+    let stdout = json_or_text(wanted.json, wanted.quiet, json, || {
+        let all = if_verbose(wanted.verbose, || csv(&points) + "\n");
+        let folder = folder.display();
+        format!("{all}{}results  {folder}\n", agreements(&points))
+    })?;
+    let (stopped, agreed) = (stop.load(Ordering::Relaxed), atlas::all_agree(&points));
+    let warning = match (stopped, agreed) {
+        (true, _) => Some("interrupted: the remaining points are unknown"),
         (false, None) => {
-            Some("nothing is stated of the chart jitter alone, so nothing was checked")
+            Some("the chart jitter alone has no second method, so nothing was checked")
         }
         (false, Some(_)) => None,
     };
-    Ok(Done {
+    Ok(CommandOutcome {
         stdout,
         warning: warning.map(str::to_owned),
-        held: stopped || held != Some(false),
+        checks_passed: stopped || agreed != Some(false),
     })
 }
 
-/// What is drawn, from the file and the flags.
-fn axes(arguments: &AtlasArgs) -> Result<Axes, Failure> {
+/// Axes of the atlas, from the file and the flags.
+fn axes(arguments: &AtlasArgs) -> Result<AtlasAxes, Failure> {
     let file = arguments.config.as_deref().map(|path| {
         let name = format!("--config {}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -81,28 +65,24 @@ fn axes(arguments: &AtlasArgs) -> Result<Axes, Failure> {
     });
     let file = file.transpose()?;
     let file = file.as_ref().map(|(name, text)| (&**name, &**text));
-    Axes::read(file, &arguments.set, arguments.seed)
-        .map_err(|error| Failure::Usage(error.to_string()))
+    AtlasAxes::read(file, &arguments.set, arguments.seed)
 }
 
-fn words(points: &[Point]) -> String {
+/// Agreement of the methods, one line per chart.
+fn agreements(points: &[AtlasPoint]) -> String {
     let mut text = String::new();
-    for chart in Chart::ALL {
+    for chart in AtlasChart::ALL {
         let drawn = points.iter().filter(|point| point.chart == chart).count();
         let found = match (atlas::agreement(points, chart), drawn) {
             (_, 0) => "not drawn".to_owned(),
-            (None, _) if chart == Chart::Jitter => {
-                format!("{drawn} points, which formula and two-port do not know how to tell")
+            (None, _) if chart == AtlasChart::Jitter => {
+                format!("{drawn} points, for which formula and two-port have no prediction")
             }
             (None, _) => format!("{drawn} points, nothing found"),
             (Some(all), _) => {
-                let word = if all.broken == 0 {
-                    "agree"
-                } else {
-                    "DO NOT AGREE"
-                };
+                let word = if all.broken == 0 { "PASS" } else { "FAIL" };
                 format!(
-                    "{} of {drawn} points in three ways or more, that differ by {:.1} % at most: {word} ({} beyond their bar)",
+                    "{} of {drawn} points by three methods or more, which differ by at most {:.1} %: {word} ({} above their limit)",
                     all.three_ways,
                     1e2 * all.worst,
                     all.broken
@@ -110,7 +90,7 @@ fn words(points: &[Point]) -> String {
             }
         };
         // writing to a string cannot fail
-        let _ = writeln!(text, "{:<31} {found}", chart.words());
+        let _ = writeln!(text, "{:<31} {found}", chart.question());
     }
     text
 }

@@ -1,30 +1,24 @@
-//! `palpate doctor`: what this machine allows.
+//! `palpate doctor`: reports the capabilities of this machine.
 
 use palpate_analysis::Failure;
 use palpate_session::doctor::DoctorReport;
+use palpate_study::messages;
 use palpate_transport::Span;
 
-use super::Done;
+use super::CommandOutcome;
 use crate::cli::DoctorArgs;
 
-/// How long the timer is measured.
+/// Length of the timer measurement.
 const TIMER_SPAN: Span = Span(1_000_000_000);
 
-/// Look at the machine. Nothing is demanded of it, so nothing fails.
+/// Checks the machine. There are no requirements, so no check fails.
 ///
 /// # Errors
-/// [`Failure::Refused`] if the findings cannot be put into words.
-pub fn doctor(arguments: &DoctorArgs) -> Result<Done, Failure> {
+/// [`Failure::Refused`] if the report cannot be encoded.
+pub(super) fn doctor(arguments: &DoctorArgs) -> Result<CommandOutcome, Failure> {
     let report = DoctorReport::examine(TIMER_SPAN);
-    let stdout = if arguments.json {
-        serde_json::to_string_pretty(&report)
-            .map_err(|error| Failure::Refused(format!("doctor: {error}")))?
-    } else {
-        report.to_string()
-    };
-    Ok(Done {
-        stdout: stdout + "\n",
-        held: true,
-        ..Done::default()
-    })
+    Ok(CommandOutcome::unchecked(match arguments.json {
+        true => messages::json(&report, "doctor")?,
+        false => format!("{report}\n"),
+    }))
 }

@@ -1,55 +1,44 @@
-//! `palpate identify`: what recordings tell of the stiffness of layers and lumps.
+//! `palpate identify`: estimates the stiffness of layers and lumps from recordings.
 //!
 //! Source: ours. [`palpate_analysis::identify`] fits it.
 
-use palpate_analysis::identify::{Touched, stated, table};
+use palpate_analysis::identify::{TouchRecordings, check_lines, table};
 use palpate_analysis::{Failure, output};
 
-use super::Done;
+use super::{CommandOutcome, if_verbose, json_or_text};
 use crate::cli::IdentifyArgs;
-use crate::progress::{Progress as _, Terminal};
+use crate::progress::{Progress as _, TerminalProgress};
 
-/// Fit the scene's stiffnesses to recordings, and write `tissue.toml`, `report.html` and
+/// Fits the scene's stiffnesses to recordings, and writes `tissue.toml`, `report.html` and
 /// `identify.json`.
 ///
 /// # Errors
-/// [`Failure::Usage`] naming the file if a recording or the scene cannot be used.
-pub fn identify(arguments: &IdentifyArgs) -> Result<Done, Failure> {
-    // fields that are wrong are so whatever was recorded
-    arguments.fields.over(None)?;
+/// [`Failure::Usage`] names the file if a recording or the scene cannot be used.
+pub(super) fn identify(arguments: &IdentifyArgs) -> Result<CommandOutcome, Failure> {
+    // invalid fields are refused before the recordings are read
+    arguments.fields.resolve(None)?;
     let (twin, over) = (arguments.twin.as_deref(), |config| {
-        arguments.fields.over(config)
+        arguments.fields.resolve(config)
     });
-    let touched = Touched::read(&arguments.recordings, twin, arguments.seconds, &over)?;
+    let recordings = TouchRecordings::read(&arguments.recordings, twin, arguments.seconds, &over)?;
     let folder = output::folder(arguments.out.as_deref(), "identify")?;
-    let progress = Terminal::line("identify", arguments.quiet || arguments.json);
-    progress.say(&format!(
-        "{} samples; the tissue is touched again some dozens of times",
-        touched.samples()
+    let progress = TerminalProgress::status_line("identify", arguments.quiet || arguments.json);
+    progress.set_status(&format!(
+        "{} samples; the contact is simulated some dozens of times",
+        recordings.samples()
     ));
-    let fit = touched.fit()?;
+    let fit = recordings.fit()?;
     drop(progress);
     fit.write(&folder)?;
-    let held = fit.checks.iter().all(|check| check.held);
-    let stdout = match (arguments.json, arguments.quiet) {
-        (true, _) => fit.json,
-        (false, true) => String::new(),
-        (false, false) => {
-            let more = if arguments.verbose {
-                stated(&fit.checks)
-            } else {
-                String::new()
-            };
-            format!(
-                "{}{more}results    {}\n",
-                table(&fit.found),
-                folder.display()
-            )
-        }
+    let passed = fit.checks.iter().all(|check| check.held);
+    let words = || {
+        let more = if_verbose(arguments.verbose, || check_lines(&fit.checks));
+        let folder = folder.display();
+        format!("{}{more}results    {folder}\n", table(&fit.identified))
     };
-    Ok(Done {
-        stdout,
-        held,
+    Ok(CommandOutcome {
+        stdout: json_or_text(arguments.json, arguments.quiet, || Ok(fit.json), words)?,
+        checks_passed: passed,
         warning: fit.warning,
     })
 }

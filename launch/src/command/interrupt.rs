@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM as a flag that long work looks at.
+//! Ctrl-C and SIGTERM as a flag that long work polls.
 //!
 //! Source: ours.
 
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use palpate_analysis::Failure;
 
-/// A flag that the next Ctrl-C or SIGTERM sets; may be asked for once in a process.
+/// Returns a flag that the next Ctrl-C or SIGTERM sets; may be called once per process.
 ///
 /// # Errors
-/// [`Failure::Refused`] if the system does not let signals be caught.
+/// [`Failure::Refused`] if the system does not permit a signal handler.
 pub(crate) fn on_ctrl_c() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

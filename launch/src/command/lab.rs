@@ -1,82 +1,77 @@
 //! `palpate lab`: a session in virtual time, recorded, judged and reported.
 //!
-//! Source: ours. [`palpate_analysis::play`] runs it.
+//! Source: ours. [`palpate_analysis::virtual_run`] runs it.
 
 use std::sync::atomic::Ordering;
 
-use palpate_analysis::conclude::{self, Evidence};
-use palpate_analysis::play::{KEPT_TICKS, Recording, VirtualRun, compared, facts, play_watched};
-use palpate_analysis::rehearsed::Watch;
+use palpate_analysis::conclusion::{self, Evidence};
+use palpate_analysis::rehearsal::RehearsalWatch;
 use palpate_analysis::summary::Ending;
+use palpate_analysis::virtual_run::{
+    MEMORY_TICKS, RecordingWriter, VirtualRun, facts, play, wave_comparison,
+};
 use palpate_analysis::{Failure, output, truth};
 use palpate_console::serve;
 use palpate_master::device::script::ScriptParams;
 use palpate_session::config::{Config, ConfigError};
-use palpate_session::lab::{self, Session};
+use palpate_session::lab::{self, VirtualSession};
 use palpate_transport::Span;
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 
-use super::{Done, interrupt};
+use super::{CommandOutcome, interrupt};
 use crate::cli::LabArgs;
-use crate::progress::{Progress as _, Terminal};
+use crate::progress::{Progress as _, TerminalProgress};
 
-/// Run a session in virtual time, write its folder, and say how it went.
+/// Runs a session in virtual time, writes its folder, and returns the outcome.
 ///
 /// # Errors
 /// [`Failure::Usage`] for a configuration or folder that cannot be used, [`Failure::Refused`] for a
 /// file that cannot be written.
-pub fn lab(arguments: &LabArgs) -> Result<Done, Failure> {
+pub(super) fn lab(arguments: &LabArgs) -> Result<CommandOutcome, Failure> {
     let config = arguments.session.config()?;
     serve::check(&config, false)?;
-    let session = Session::new(&config)?;
-    let watch = watch(&config)?;
+    let session = VirtualSession::new(&config)?;
+    let watch = script_watch(&config)?;
     let wanted = &arguments.output;
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
-    output::write(&folder.join("config.toml"), &config.to_toml())?;
+    output::write(&folder.join("config.toml"), config.to_toml())?;
     let stop = interrupt::on_ctrl_c()?;
-    let mut recording = match arguments.no_recording {
-        true => None,
-        false => Some(Recording::create(
-            &folder.join("recording.mcap"),
-            &config,
-            "lab",
-            &[Side::Master, Side::Slave],
-        )?),
-    };
-    let progress = Terminal::bar("lab", session.ticks(), wanted.quiet || wanted.json);
-    let run = play_watched(session, watch, &progress, &stop, |entry| {
+    let sides = [Side::Master, Side::Slave];
+    let create = || RecordingWriter::create(&folder, &config, "lab", &sides);
+    let mut recording = (!arguments.no_recording).then(create).transpose()?;
+    let progress = TerminalProgress::bar("lab", session.ticks(), wanted.is_silent());
+    let run = play(session, watch, &progress, &stop, |entry| {
         recording.as_mut().map_or(Ok(()), |one| one.push(entry))
     })?;
     let interrupted = stop.load(Ordering::Relaxed);
-    progress.say("judging");
-    let facts = facts(&config, &run, truth::sites(&config, &run.master)?, true)?;
-    progress.say("once more, coupled by waves");
-    let comparison = compared(&config, &facts.sites, &stop)?;
+    progress.set_status("judging");
+    let mut facts = facts(&config, &run, truth::sites(&config, &run.master)?, true)?;
+    progress.set_status("again, coupled by waves");
+    let comparison = wave_comparison(&config, &facts.sites, &stop)?;
     drop(progress);
-    let mut remarks = vec![pace(&run)];
-    remarks.extend(shortened(&run));
+    let mut remarks = vec![speed_note(&run)];
+    remarks.extend(truncation_note(&run));
     remarks.extend(truth::remarks(&config, &facts.sites)?);
-    let mut facts = facts;
-    facts.strokes.recorded = recording.as_ref().map(|_| run.strokes);
+    facts.prefilled.topology.strokes_recorded = recording.as_ref().map(|_| run.edit_batches);
     if interrupted {
-        facts.ending = Ending::Interrupted;
-        remarks.push("Ended before its time, as was asked.".into());
+        facts.prefilled.ending = Ending::Interrupted;
+        remarks.push("Interrupted before its end.".into());
     }
     let evidence = Evidence {
         comparison: comparison.as_ref(),
         remarks: &remarks,
         ..run.evidence(&config, &facts)
     };
-    let concluded = conclude::conclude(&evidence, &folder)?;
+    let concluded = conclusion::conclude(&evidence, &folder)?;
     if let Some(recording) = recording {
         recording.finish(&concluded)?;
     }
-    Ok(Done::of(concluded, wanted, &folder))
+    CommandOutcome::from_session(&concluded, wanted, &folder)
 }
 
-/// How fast virtual time went; on a busy machine the CPU time says more than the clock.
-fn pace(run: &VirtualRun) -> String {
+/// Speed of virtual time by clock and by CPU time, which a busy machine does not distort.
+fn speed_note(run: &VirtualRun) -> String {
     let simulated_s = run.ticks as f64 * PERIOD.s();
     let times = |span: Span| simulated_s / span.s().max(1e-9);
     format!(
@@ -87,22 +82,22 @@ fn pace(run: &VirtualRun) -> String {
     )
 }
 
-/// What a reader must know of a session that is longer than what is kept of it.
-fn shortened(run: &VirtualRun) -> Option<String> {
-    let kept_s = KEPT_TICKS as f64 * PERIOD.s();
-    (run.ticks > KEPT_TICKS).then(|| {
+/// Remark on a session longer than the records kept in memory.
+fn truncation_note(run: &VirtualRun) -> Option<String> {
+    let kept_s = MEMORY_TICKS as f64 * PERIOD.s();
+    (run.ticks > MEMORY_TICKS).then(|| {
         format!(
             "Energy, forces, limits and motion were judged over the whole session, and all of it is \
-             in the recording; what was felt and how the robot followed is of the first {kept_s} s."
+             in the recording; felt stiffness and the robot's tracking are of the first {kept_s} s."
         )
     })
 }
 
-/// Whoever follows a session whose operator has a script of steps, which is judged by what it does to the twin.
-fn watch(config: &Config) -> Result<Option<Watch>, ConfigError> {
+/// Watch of a session whose operator follows a script of steps; it measures the effect on the twin.
+fn script_watch(config: &Config) -> Result<Option<RehearsalWatch>, ConfigError> {
     let steps = matches!(config.operator.script, ScriptParams::Procedure(_));
-    if !steps || !(config.coupling.needs_twin() || config.operator.wields()) {
+    if !steps || !(config.coupling.needs_twin() || config.operator.uses_instruments()) {
         return Ok(None);
     }
-    Watch::new(config, &lab::load_scene(&config.twin, "twin")?)
+    RehearsalWatch::new(config, &lab::load_scene(&config.twin, "twin")?)
 }

@@ -6,89 +6,85 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use palpate_analysis::{Failure, live, output, pace};
-use palpate_bus::SessionConfig;
+use palpate_analysis::{Failure, live, output, realtime_check};
 use palpate_console::Console;
 use palpate_console::serve::{self, NO_FOXGLOVE};
 use palpate_session::config::Config;
 use palpate_session::input;
-use palpate_session::lab::Session;
-use palpate_session::monitor::desk::{SessionDesk, Sides};
-use palpate_session::monitor::line;
+use palpate_session::lab::VirtualSession;
+use palpate_session::monitor::controller::{SessionController, SessionSides};
+use palpate_session::monitor::ipc;
+use palpate_session::netlab::{self, Backend};
 use palpate_session::run::{RunOptions, SideOptions, run_side};
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 
-use super::{Done, interrupt};
+use super::{CommandOutcome, interrupt};
 use crate::cli::{RunArgs, SideArgs};
-use crate::progress::Terminal;
+use crate::progress::TerminalProgress;
 
-/// Run both sides on this machine, with an impaired network between them.
+/// Runs both sides on this machine, with an impaired network between them.
 ///
 /// # Errors
-/// [`Failure`] if the configuration cannot be used, or the machine refuses what a session needs.
-pub fn run(arguments: &RunArgs) -> Result<Done, Failure> {
+/// [`Failure`] if the configuration cannot be used, or the machine refuses a requirement of the session.
+pub(super) fn run(arguments: &RunArgs) -> Result<CommandOutcome, Failure> {
     let config = arguments.session.config()?;
+    if config.network.backend != Backend::Loopback {
+        netlab::enter_user_namespace();
+    }
     let wanted = &arguments.output;
-    Session::new(&config)?;
-    pace::check(&config, &[Side::Master, Side::Slave])?;
-    led(&config)?;
+    VirtualSession::new(&config)?;
+    realtime_check::check(&config, &[Side::Master, Side::Slave])?;
+    check_input_device(&config)?;
     serve::check(&config, !arguments.console.no_console)?;
     let folder = output::folder(wanted.out.as_deref(), &config.name)?;
     let stop = interrupt::on_ctrl_c()?;
-    let desk = SessionDesk::new(&config, Sides::Both, &stop);
-    let console = serve::open(&arguments.console.serving(), &config, &desk)?;
+    let controller = SessionController::new(&config, SessionSides::Both, &stop);
+    let console = serve::serve(
+        &arguments.console.serve_options(),
+        &config,
+        controller.latest_state(),
+        Arc::clone(&controller) as _,
+    )?;
     let options = RunOptions {
         out: folder.clone(),
-        desk: console.is_some().then_some(desk),
+        controller: console.is_some().then_some(controller),
         stop,
     };
-    let progress = Terminal::line("run", wanted.quiet || wanted.json);
-    let (concluded, warning) = live::whole(&config, &options, &progress, true)?;
+    let progress = TerminalProgress::status_line("run", wanted.is_silent());
+    let (concluded, warning) = live::run_session(&config, &options, &progress, true)?;
     drop(progress);
     if let Some(console) = &console {
-        serve::keep(console, &folder)?;
+        serve::write_log(console, &folder)?;
     }
-    Ok(Done {
+    Ok(CommandOutcome {
         warning,
-        ..Done::of(concluded, wanted, &folder)
+        ..CommandOutcome::from_session(&concluded, wanted, &folder)?
     })
 }
 
-/// Whether the device that is to lead the handle can be read; it is opened again by the side that it leads.
+/// Checks that the input device for the handle can be read; the side that it drives opens it again.
 ///
 /// # Errors
-/// [`Failure::Refused`] with what would help.
-fn led(config: &Config) -> Result<(), Failure> {
+/// [`Failure::Refused`] with a remedy.
+fn check_input_device(config: &Config) -> Result<(), Failure> {
     let device = config.operator.device.as_deref();
-    let opened = device.map(input::found::open).transpose();
+    let opened = device.map(input::discovery::open).transpose();
     opened
         .map(drop)
         .map_err(|error| Failure::Refused(error.to_string()))
 }
 
-/// Run the operator's side alone.
+/// Runs one side alone.
 ///
 /// # Errors
 /// As [`run`].
-pub fn master(arguments: &SideArgs) -> Result<Done, Failure> {
-    side(arguments, Side::Master)
-}
-
-/// Run the remote side alone.
-///
-/// # Errors
-/// As [`run`].
-pub fn slave(arguments: &SideArgs) -> Result<Done, Failure> {
-    side(arguments, Side::Slave)
-}
-
-fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
+pub(super) fn side(arguments: &SideArgs, side: Side) -> Result<CommandOutcome, Failure> {
     let config = arguments.session.config()?;
     let wanted = &arguments.output;
     if !arguments.status_lines {
-        // a supervisor has looked already
-        pace::check(&config, &[side])?;
+        // a supervisor has checked already
+        realtime_check::check(&config, &[side])?;
     }
     serve::check(
         &config,
@@ -96,60 +92,58 @@ fn side(arguments: &SideArgs, side: Side) -> Result<Done, Failure> {
     )?;
     let folder = output::folder(wanted.out.as_deref(), side.name())?;
     let stop = interrupt::on_ctrl_c()?;
-    let (console, line) = of_side(arguments, side, &config, &stop)?;
+    let (console, link) = side_console(arguments, side, &config, &stop)?;
     let ticks = (config.duration_s / PERIOD.s()).round() as u64;
     let options = SideOptions {
         side,
         out: folder.clone(),
-        session: session(arguments, &config, side)?,
+        session: live::bus_config(&arguments.connect, &arguments.listen, &config, side)?,
         ticks_max: (!arguments.until_stopped).then_some(ticks),
         status_lines: arguments.status_lines,
-        console: line,
+        console: link,
         stop: Arc::clone(&stop),
     };
-    let report = run_side(&config, &options)?;
-    // what both sides agreed on is what ran
+    let Some(report) = run_side(&config, &options)? else {
+        return Ok(CommandOutcome {
+            warning: Some("interrupted before the other side was found".into()),
+            ..CommandOutcome::unchecked(String::new())
+        });
+    };
+    // the codec that both sides agreed on is the one that ran
     let config = Config {
         codec: report.codec,
         ..config
     };
     if arguments.status_lines {
-        return Ok(Done {
-            held: true,
-            ..Done::default()
-        });
+        return Ok(CommandOutcome::unchecked(String::new()));
     }
-    output::write(&folder.join("config.toml"), &config.to_toml())?;
+    output::write(&folder.join("config.toml"), config.to_toml())?;
     if let Some(console) = &console {
-        console.board().ends(&folder);
-        serve::keep(console, &folder)?;
+        console.latest_state().announce_end(&folder);
+        serve::write_log(console, &folder)?;
     }
-    let concluded = live::alone(&config, side, &report, &folder)?;
-    Ok(Done {
+    let concluded = live::judge_side(&config, side, &report, &folder)?;
+    Ok(CommandOutcome {
         warning: report.codec_note.clone(),
-        ..Done::of(concluded, wanted, &folder)
+        ..CommandOutcome::from_session(&concluded, wanted, &folder)?
     })
 }
 
-fn session(arguments: &SideArgs, config: &Config, side: Side) -> Result<SessionConfig, Failure> {
-    live::session_at(&arguments.connect, &arguments.listen, config, side)
-}
-
-/// The console of a side that runs by itself, if it has one, and that side's end of the line to it or to its
+/// Console of a side that runs alone, if any, and that side's end of the ipc link to it or to its
 /// supervisor's.
 ///
 /// # Errors
-/// As [`serve::open`]; [`Failure::Refused`] if the system has no sockets.
-fn of_side(
+/// As [`serve::serve()`]; [`Failure::Refused`] if the system cannot give a socket.
+fn side_console(
     arguments: &SideArgs,
     side: Side,
     config: &Config,
     stop: &Arc<AtomicBool>,
 ) -> Result<(Option<Console>, Option<Arc<UnixStream>>), Failure> {
-    let refused = |error| Failure::Refused(format!("the line to the console: {error}"));
+    let refused = |error| Failure::Refused(format!("the link to the console: {error}"));
     if arguments.console_on_stdin {
-        let line = line::given().map_err(refused)?;
-        return Ok((None, Some(Arc::new(line))));
+        let link = ipc::inherited_link().map_err(refused)?;
+        return Ok((None, Some(Arc::new(link))));
     }
     if side == Side::Slave || arguments.status_lines {
         return match arguments.console.foxglove.foxglove {
@@ -157,42 +151,59 @@ fn of_side(
             None => Ok((None, None)),
         };
     }
-    let desk = SessionDesk::new(config, Sides::RemoteElsewhere, stop);
-    let Some(console) = serve::open(&arguments.console.serving(), config, &desk)? else {
+    let controller = SessionController::new(config, SessionSides::RemoteElsewhere, stop);
+    let Some(console) = serve::serve(
+        &arguments.console.serve_options(),
+        config,
+        controller.latest_state(),
+        Arc::clone(&controller) as _,
+    )?
+    else {
         return Ok((None, None));
     };
-    let (near, far) = line::pair().map_err(refused)?;
-    desk.attach(side, near).map_err(refused)?;
+    let (near, far) = UnixStream::pair().map_err(refused)?;
+    controller.attach(side, near).map_err(refused)?;
     Ok((Some(console), Some(Arc::new(far))))
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use palpate_bus::Role;
+    use palpate_bus::ConnectionRole;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Cli, CliCommand};
 
     fn arguments(flags: &[&str]) -> SideArgs {
         let all = ["palpate", "master"].iter().chain(flags);
         match Cli::try_parse_from(all).expect("good flags").into_command() {
-            Command::Master(arguments) => arguments,
+            CliCommand::Master(arguments) => arguments,
             other => panic!("{other:?}"),
         }
     }
 
+    fn session(
+        arguments: &SideArgs,
+        config: &Config,
+        side: Side,
+    ) -> Result<palpate_bus::BusConfig, Failure> {
+        live::bus_config(&arguments.connect, &arguments.listen, config, side)
+    }
+
     #[test]
-    fn exactly_one_side_dials_by_default() {
+    fn exactly_one_side_connects_by_default() {
         let config = Config::default();
         let of = |side| session(&arguments(&[]), &config, side).expect("defaults");
         let (master, slave) = (of(Side::Master), of(Side::Slave));
-        assert_eq!((master.role, slave.role), (Role::Dial, Role::Listen));
+        assert_eq!(
+            (master.role, slave.role),
+            (ConnectionRole::Dial, ConnectionRole::Listen)
+        );
         assert_eq!((master.udp, master.tcp), (slave.udp, slave.tcp));
     }
 
     #[test]
-    fn endpoints_may_come_in_one_flag_or_in_two() {
+    fn endpoints_are_accepted_in_one_or_two_flags() {
         let config = Config::default();
         let one = arguments(&["--connect", "tcp/192.0.2.7:5,udp/192.0.2.7:4"]);
         let two = arguments(&[
@@ -212,7 +223,7 @@ mod tests {
         let session_of = session(&listening, &config, Side::Master).expect("good endpoints");
         assert_eq!(
             (session_of.role, session_of.side, &*session_of.node),
-            (Role::Listen, Side::Master, "master")
+            (ConnectionRole::Listen, Side::Master, "master")
         );
         let bad = arguments(&["--connect", "192.0.2.7"]);
         let error = session(&bad, &config, Side::Master)

@@ -1,97 +1,133 @@
-//! What each command does: one file a command, and how all of them end.
+//! Commands: one file per command, and their common outcome.
 //!
-//! A command returns what belongs on stdout and whether its checks held; only the binary prints
+//! A command returns its text for stdout and whether its checks passed; only the binary prints
 //! and exits. Source: ours.
 
-pub mod atlas;
-pub mod bench;
-pub mod doctor;
-pub mod identify;
-pub mod interrupt;
-pub mod lab;
-pub mod live;
-pub mod model;
-pub mod playback;
-mod practice;
-pub mod rehearse;
-pub mod replay;
-pub mod trial;
-pub mod tune;
+mod atlas;
+mod bench;
+mod doctor;
+mod identify;
+mod interrupt;
+mod lab;
+mod live;
+mod model;
+mod notes;
+mod playback;
+mod rehearse;
+mod rehearse_live;
+mod replay;
+mod trial;
+mod tune;
 
+use std::fmt::Display;
 use std::path::Path;
 
-use palpate_analysis::conclude::Concluded;
+use palpate_analysis::conclusion::Conclusion;
 use palpate_analysis::{Failure, table};
+use palpate_transport::trace::Side;
 
-use crate::cli::{Command, OutputArgs};
+use crate::cli::{CliCommand, OutputArgs};
 
-/// A command that ran to its end.
+pub use notes::notes;
+
+/// Outcome of a command that ran to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Done {
-    /// What belongs on stdout.
+pub struct CommandOutcome {
+    /// Text for stdout.
     pub stdout: String,
-    /// What must be said on stderr beside it, if anything: the results are there, but not whole.
+    /// Text for stderr, if any: the results exist, but are incomplete.
     pub warning: Option<String>,
-    /// Whether every check that the command states held.
-    pub held: bool,
+    /// True if every check of the command passed.
+    pub checks_passed: bool,
 }
 
-impl Done {
-    /// Of a session that was judged: what belongs on stdout, and whether all checks held.
-    #[must_use]
-    pub fn of(concluded: Concluded, wanted: &OutputArgs, folder: &Path) -> Self {
-        let held = concluded.summary.good();
-        let stdout = match (wanted.json, wanted.quiet) {
-            (true, _) => concluded.summary.to_json() + "\n",
-            (false, true) => String::new(),
-            (false, false) => {
-                let more = if wanted.verbose {
-                    table::guards(&concluded.summary)
-                } else {
-                    String::new()
-                };
-                format!(
-                    "{}{more}\nresults    {}\n",
-                    concluded.table,
-                    folder.display()
-                )
-            }
-        };
+impl CommandOutcome {
+    /// Returns the outcome of a command without checks.
+    pub(crate) fn unchecked(stdout: String) -> Self {
         Self {
             stdout,
-            held,
+            checks_passed: true,
             warning: None,
         }
+    }
+
+    /// Returns the outcome of a judged session: its text for stdout, and whether all checks passed.
+    ///
+    /// # Errors
+    /// Those of the encoding as JSON.
+    pub(crate) fn from_session(
+        concluded: &Conclusion,
+        wanted: &OutputArgs,
+        folder: &Path,
+    ) -> Result<Self, Failure> {
+        let summary = &concluded.summary;
+        let words = || {
+            let more = if_verbose(wanted.verbose, || table::guards(summary));
+            let folder = folder.display();
+            format!("{}{more}\nresults    {folder}\n", concluded.table)
+        };
+        let json = || Ok(summary.to_json() + "\n");
+        Ok(Self {
+            checks_passed: summary.is_good(),
+            ..Self::unchecked(json_or_text(wanted.json, wanted.quiet, json, words)?)
+        })
     }
 
     /// Exit status of the process.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        u8::from(!self.held)
+        u8::from(!self.checks_passed)
     }
 }
 
-/// Do what the command line asks.
+/// Text for stdout: JSON if requested, else nothing if quiet, else plain text.
 ///
 /// # Errors
-/// [`Failure`] with the exit status that belongs to it.
-pub fn dispatch(command: Command) -> Result<Done, Failure> {
+/// Those of `json`.
+fn json_or_text(
+    is_json: bool,
+    is_quiet: bool,
+    json: impl FnOnce() -> Result<String, Failure>,
+    words: impl FnOnce() -> String,
+) -> Result<String, Failure> {
+    match (is_json, is_quiet) {
+        (true, _) => json(),
+        (false, true) => Ok(String::new()),
+        (false, false) => Ok(words()),
+    }
+}
+
+/// Text that is printed only if verbose.
+fn if_verbose(is_verbose: bool, words: impl FnOnce() -> String) -> String {
+    is_verbose.then(words).unwrap_or_default()
+}
+
+/// Wraps an error of bad input with the name of its source.
+fn bad_input<E: Display>(name: impl Display) -> impl Fn(E) -> Failure {
+    move |error| Failure::Usage(format!("{name}: {error}"))
+}
+
+/// Runs the command of the command line.
+///
+/// # Errors
+/// [`Failure`] with its exit status.
+pub fn dispatch(command: CliCommand) -> Result<CommandOutcome, Failure> {
     match command {
-        Command::Run(arguments) => live::run(&arguments),
-        Command::Master(arguments) => live::master(&arguments),
-        Command::Slave(arguments) => live::slave(&arguments),
-        Command::Lab(arguments) => lab::lab(&arguments),
-        Command::Rehearse(arguments) => rehearse::rehearse(&arguments),
-        Command::Trial(arguments) => trial::trial(&arguments),
-        Command::Tune(arguments) => tune::tune(&arguments),
-        Command::Replay(arguments) if arguments.console => playback::playback(&arguments),
-        Command::Replay(arguments) => replay::replay(&arguments),
-        Command::Identify(arguments) => identify::identify(&arguments),
-        Command::Atlas(arguments) => atlas::atlas(&arguments),
-        Command::Bench(arguments) => bench::bench(&arguments),
-        Command::BenchEcho(ports) => bench::echo(&ports),
-        Command::BenchStart(at) => bench::first_tick(&at),
-        Command::Doctor(arguments) => doctor::doctor(&arguments),
-        Command::Model { action, .. } => model::model(&action),
+        CliCommand::Run(arguments) => live::run(&arguments),
+        CliCommand::Master(arguments) => live::side(&arguments, Side::Master),
+        CliCommand::Slave(arguments) => live::side(&arguments, Side::Slave),
+        CliCommand::Lab(arguments) => lab::lab(&arguments),
+        CliCommand::Rehearse(arguments) => rehearse::rehearse(&arguments),
+        CliCommand::Trial(arguments) => trial::trial(&arguments),
+        CliCommand::Tune(arguments) => tune::tune(&arguments),
+        CliCommand::Replay(arguments) if arguments.console => playback::playback(&arguments),
+        CliCommand::Replay(arguments) => replay::replay(&arguments),
+        CliCommand::Identify(arguments) => identify::identify(&arguments),
+        CliCommand::Atlas(arguments) => atlas::atlas(&arguments),
+        CliCommand::Bench(arguments) => bench::bench(&arguments),
+        CliCommand::BenchEcho(ports) => bench::echo(ports),
+        CliCommand::BenchStart(at) => bench::first_tick(&at),
+        CliCommand::Doctor(arguments) => doctor::doctor(&arguments),
+        CliCommand::Model { action, .. } => model::model(&action),
     }
 }

@@ -1,35 +1,34 @@
-//! Which lumps can be felt: a sweep of depth, radius and contrast over presses of a block scene.
+//! Detectability of lumps: a sweep of depth, radius and contrast over presses of a block scene.
 //!
-//! Source: ours; force change as in section 3.4 of the specification of tissue engines. A lump is
-//! pressed over its middle, and the same place of the same mesh without it, so that the mesh under the
-//! tool is no part of the difference; the force change, the contrast of stiffness and d' all compare
-//! these two. How far the answer hangs on the mesh is asked separately: every mixing rule, on three
+//! Source: ours; force change as in section 3.4 of the specification of tissue engines. A press over the middle of a
+//! lump is compared with the same press on the same mesh without it, so that the mesh under the
+//! tool does not affect the difference. The force change, the contrast of stiffness and d' all compare
+//! these two. The effect of the mesh is studied separately: every mixing rule, on three
 //! alignments of lump and tool to the cells.
 //!
-//! Here is what is asked and what is found; `phantom` is what can be changed, `plan` lists the presses, `work` makes them on all
-//! cores, `range` refuses what cannot be swept, `spread` says how far the mixing rules agree.
+//! This file has options and results; `phantom` has the blocks that can be changed, `plan` lists the presses and
+//! makes them on all cores, `range` checks the options, `spread` computes the agreement of the mixing rules.
 
 mod phantom;
 mod plan;
 mod range;
 mod spread;
-mod work;
 
-use palpate_scene::{Press, SceneError};
+use palpate_scene::PressStiffness;
 use serde::{Deserialize, Serialize};
 
-use palpate_analysis::metrics::lump;
+use palpate_analysis::metrics::detectability;
 
-pub use plan::Plan;
-pub use spread::Spread;
+pub use plan::DetectPlan;
+pub use spread::MixingSpread;
 
-/// d' from which an unbiased observer is right in 95 of 100 single readings:
+/// d' above which an unbiased observer is right in 95 of 100 single readings:
 /// 2 z(0.95) (Macmillan and Creelman 2005).
-pub const TOLD: f64 = 3.289_707_253_902_945;
+pub(crate) const D_PRIME_DETECTED: f64 = 3.289_707_253_902_945;
 
-/// What is swept, and how it is pressed.
+/// Options of the sweep and of the press.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct DetectOptions {
     /// Depths of the lump's centre \[m\]; empty for 0.8, 1, 1.5 and 2 times that of the scene.
     pub depths_m: Vec<f64>,
     /// Radii \[m\]; empty for 0.6, 1 and 1.5 times that of the scene.
@@ -42,9 +41,9 @@ pub struct Options {
     pub noise: f64,
 }
 
-/// What was found; `--json` prints this.
+/// Results, as `--json` prints them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Study {
+pub struct DetectStudy {
     /// Name of the scene.
     pub scene: String,
     /// Depth of a press \[m\].
@@ -58,42 +57,42 @@ pub struct Study {
     /// Slope of that force \[N/m\].
     pub plain_npm: Option<f64>,
     /// The sweep: depths outermost, then radii, then contrasts.
-    pub cases: Vec<Case>,
+    pub cases: Vec<LumpCase>,
     /// The scene's own lump on other alignments and by other mixing rules.
     pub meshes: Vec<MeshCase>,
-    /// How far the mixing rules agree, if each was pressed.
-    pub spread: Option<Spread>,
+    /// Agreement of the mixing rules, if each was pressed.
+    pub spread: Option<MixingSpread>,
 }
 
-/// One lump.
+/// Case of the sweep: one lump.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Case {
+pub struct LumpCase {
     /// Depth of its centre \[m\].
     pub depth_m: f64,
     /// Its radius \[m\].
     pub radius_m: f64,
     /// Its Young's modulus over that of the layer around it.
     pub contrast: f64,
-    /// What pressing it told, if it did.
-    pub found: Option<Found>,
-    /// Why it is not known, if it is not.
-    pub unknown: Option<Unknown>,
+    /// Result of the press, if there is one.
+    pub found: Option<LumpDetection>,
+    /// Reason for a missing result.
+    pub unknown: Option<UnknownReason>,
 }
 
-/// Why nothing is known of a lump.
+/// Reasons for a missing result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unknown {
+pub enum UnknownReason {
     /// It does not fit between the surface and the ground, or between the sides of the block.
     NoRoom,
     /// The study was stopped before.
     NotPressed,
-    /// The solver lost the tissue under the tool: cells between a hard lump and the tool fell in, and
-    /// a press met no force. That says nothing of the lump.
+    /// The solver lost the tissue under the tool: cells between a hard lump and the tool collapsed, and
+    /// a press met no force. That is no evidence about the lump.
     FellIn,
 }
 
-impl std::fmt::Display for Unknown {
+impl std::fmt::Display for UnknownReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NoRoom => "does not fit into the block",
@@ -103,16 +102,16 @@ impl std::fmt::Display for Unknown {
     }
 }
 
-/// What pressing over a lump told, against the same press without it.
+/// Result of a press over a lump, compared with the same press without it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Found {
-    /// Force over it \[N\].
+pub struct LumpDetection {
+    /// Force over the lump \[N\].
     pub over_n: f64,
-    /// Force over it against that without it, minus one.
+    /// Force over the lump relative to that without it, minus one.
     pub force_change: f64,
-    /// Slope of the force over it \[N/m\].
+    /// Slope of the force over the lump \[N/m\].
     pub over_npm: f64,
-    /// Slope over it against that without it, minus one.
+    /// Slope over the lump relative to that without it, minus one.
     pub stiffness_contrast: f64,
     /// d' of one reading of the force at the depth of the press.
     pub d_prime: f64,
@@ -127,45 +126,17 @@ pub struct MeshCase {
     pub mixing: String,
     /// Shift of lump and tool against the cells, as a share of a finest cell along x and y.
     pub shift_cells: f64,
-    /// Force over the lump against that without it, minus one.
+    /// Force over the lump relative to that without it, minus one.
     pub force_change: Option<f64>,
 }
 
-/// Why there is no study.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum DetectError {
-    /// The scene has nothing to sweep.
-    #[error(
-        "scene `{scene}` {found}; expected a block or linked volume with an [[inclusion]], such as `block-nodule` or `linked-nodule`"
-    )]
-    Scene {
-        /// Its name.
-        scene: String,
-        /// What it is.
-        found: &'static str,
-    },
-    /// A number is out of its range.
-    #[error("{field} is {value}; expected {expected}")]
-    Field {
-        /// Its flag.
-        field: &'static str,
-        /// Its value, in the unit of the flag.
-        value: f64,
-        /// What would be right.
-        expected: String,
-    },
-    /// A tissue cannot be made.
-    #[error(transparent)]
-    Tissue(#[from] SceneError),
-}
-
-impl Found {
-    /// From a press over a lump and one without it, and the noise.
-    fn of(over: Press, plain: Press, noise: f64) -> Result<Self, Unknown> {
-        // a ball in elastic tissue is always pushed back
-        let met = |force_n: f64| force_n.is_finite() && force_n > 0.0;
-        if !(met(over.force_n) && met(plain.force_n)) {
-            return Err(Unknown::FellIn);
+impl LumpDetection {
+    /// Result from a press over a lump and one without it, and the noise.
+    fn of(over: PressStiffness, plain: PressStiffness, noise: f64) -> Result<Self, UnknownReason> {
+        // elastic tissue always pushes a ball back
+        let valid = |force_n: f64| force_n.is_finite() && force_n > 0.0;
+        if !(valid(over.force_n) && valid(plain.force_n)) {
+            return Err(UnknownReason::FellIn);
         }
         let force_change = over.force_n / plain.force_n - 1.0;
         let d_prime = d_prime(force_change, noise);
@@ -175,27 +146,28 @@ impl Found {
             over_npm: over.chord_npm,
             stiffness_contrast: over.chord_npm / plain.chord_npm - 1.0,
             d_prime,
-            // a study knows which way its lump differs, so a soft one does not mislead
-            right: lump::right(d_prime.abs()),
+            // the sign of the difference is known in a study, so a soft lump does not mislead
+            right: detectability::correct_probability(d_prime.abs()),
         })
     }
 }
 
-/// d' of one reading of a force that changes by such a share, when a reading has an error of `noise`, a
-/// share of what is read: the spread is the root mean square of the two readings' errors.
+/// d' of one reading of a force with a relative change, for readings with the relative error
+/// `noise`: the spread is the root mean square of the two readings' errors.
 #[must_use]
-pub fn d_prime(force_change: f64, noise: f64) -> f64 {
+pub(crate) fn d_prime(force_change: f64, noise: f64) -> f64 {
     let with = 1.0 + force_change;
     force_change / (noise * (0.5 * (1.0 + with * with)).sqrt())
 }
 
-/// The share by which a force must change for a d' of [`TOLD`]; none if no change reaches it.
-#[must_use]
-pub(crate) fn change_told(noise: f64) -> Option<f64> {
+/// Relative change of force for a d' of [`D_PRIME_DETECTED`]; none if no change reaches it.
+pub(crate) fn detectable_change(noise: f64) -> Option<f64> {
     // c^2 = t^2 (1 + (1 + c)^2) / 2 with t = noise times d'
-    let square = (noise * TOLD).powi(2);
-    let bend = 1.0 - 0.5 * square;
-    (bend > 0.0).then(|| 0.5 * (square + (square * square + 4.0 * bend * square).sqrt()) / bend)
+    let square = (noise * D_PRIME_DETECTED).powi(2);
+    let denominator = 1.0 - 0.5 * square;
+    (denominator > 0.0).then(|| {
+        0.5 * (square + (square * square + 4.0 * denominator * square).sqrt()) / denominator
+    })
 }
 
 #[cfg(test)]

@@ -1,28 +1,27 @@
-//! The recorded hand under other circumstances: what may be changed of its session, and both beside each other.
+//! Changed settings for a recorded hand (what-if), compared with the original session.
 //!
 //! Source: ours (teleop goal 10). [`palpate_session::replay::what_if`] runs it.
 
-use palpate_analysis::conclude::{self, Evidence};
+use palpate_analysis::conclusion;
 use palpate_analysis::metrics::{SessionFacts, Traces};
-use palpate_analysis::play::{self, VirtualRun};
 use palpate_analysis::summary::Summary;
+use palpate_analysis::virtual_run::{self, VirtualRun};
 use palpate_analysis::{Failure, table, truth};
 use palpate_session::config::{Config, ConfigError};
-use palpate_transport::trace::TickRecord;
-use serde_json::{Value, json};
+use serde_json::{Map, json};
 
-use crate::report;
-use crate::report::what_if::{Side as Shown, WhatIf};
+use crate::messages;
+use crate::report::what_if::{self, WhatIfSide};
 use crate::trial::{field, metric};
 
-/// Fields of the operator that a what-if may change; all else is the recorded hand's.
-const OF_THE_GRIP: [&str; 2] = ["operator.grip", "operator.regrip"];
+/// Fields of the operator that a what-if may change; all others are those of the recorded hand.
+const GRIP_FIELDS: [&str; 2] = ["operator.grip", "operator.regrip"];
 
-/// The configuration of a recording with some fields changed, each as `field=value`.
+/// Configuration of a recording with some fields changed, each as `field=value`.
 ///
 /// # Errors
-/// [`ConfigError`] naming the field, its value, and what would be right.
-pub fn changed(config: &Config, changes: &[String]) -> Result<Config, ConfigError> {
+/// [`ConfigError`] naming the field, its value, and the expected value.
+pub fn changed_config(config: &Config, changes: &[String]) -> Result<Config, ConfigError> {
     let mut config = config.clone();
     let mut values = Vec::new();
     for change in changes {
@@ -33,12 +32,12 @@ pub fn changed(config: &Config, changes: &[String]) -> Result<Config, ConfigErro
         };
         for path in field::paths(name) {
             let of_operator = path.split('.').next() == Some("operator");
-            if path == "duration_s" || (of_operator && !OF_THE_GRIP.contains(&path.as_str())) {
+            if path == "duration_s" || (of_operator && !GRIP_FIELDS.contains(&path.as_str())) {
                 let message = format!(
                     "--what-if {change}: {path} is the recorded hand's, which does the same for as long \
                      again; expected another field, as rtt-ms, mode, grip or operator.regrip"
                 );
-                return Err(ConfigError::Field { message });
+                return Err(ConfigError::Field(message));
             }
         }
         values.push((name, field::value(value.trim())));
@@ -50,42 +49,32 @@ pub fn changed(config: &Config, changes: &[String]) -> Result<Config, ConfigErro
 }
 
 /// One of the two sessions of a what-if.
-pub struct Played {
+pub struct WhatIfSession {
     config: Config,
     run: VirtualRun,
     facts: SessionFacts,
-    /// What was measured of it.
+    /// Measured summary.
     pub summary: Summary,
 }
 
-/// Both sessions beside each other, then the changed one by itself, for a terminal.
+/// Formats both sessions side by side, then the changed one by itself, for a terminal.
 #[must_use]
-pub fn compared(base: &Played, now: &Played) -> String {
-    let evidence = Evidence {
-        config: &now.config,
-        master: &now.run.master,
-        slave: &now.run.slave,
-        judged: Some((&now.run.audit, &now.run.tally)),
-        facts: &now.facts,
-        comparison: None,
-        remarks: &[],
-    };
-    let rows = report::what_if::lines(&base.summary, &now.summary);
+pub fn comparison_text(base: &WhatIfSession, now: &WhatIfSession) -> String {
+    let evidence = now.run.evidence(&now.config, &now.facts);
+    let rows = what_if::lines(&base.summary, &now.summary);
     format!("{rows}\n{}", table::table(&now.summary, &evidence))
 }
 
-/// One of the two sessions, judged.
+/// Measures one of the two sessions.
 ///
 /// # Errors
 /// [`Failure::Usage`] if a scene of it cannot be used.
-pub fn judged(config: &Config, run: VirtualRun) -> Result<Played, Failure> {
+pub fn judge(config: &Config, run: VirtualRun) -> Result<WhatIfSession, Failure> {
     let sites = truth::sites(config, &run.master)?;
-    let facts = SessionFacts {
-        command: "replay".into(),
-        ..play::facts(config, &run, sites, false)?
-    };
-    let (summary, _) = conclude::measure(&run.evidence(config, &facts));
-    Ok(Played {
+    let mut facts = virtual_run::facts(config, &run, sites, false)?;
+    facts.prefilled.command = "replay".into();
+    let (summary, _) = conclusion::measure(&run.evidence(config, &facts));
+    Ok(WhatIfSession {
         config: config.clone(),
         run,
         facts,
@@ -93,56 +82,37 @@ pub fn judged(config: &Config, run: VirtualRun) -> Result<Played, Failure> {
     })
 }
 
-/// Both sessions as a page.
+/// Renders both sessions as a page, for a recording of this title.
 #[must_use]
-pub fn page(title: &str, changes: &[String], base: &Played, now: &Played) -> String {
-    report::what_if::render(&WhatIf {
-        title,
-        changes,
-        base: shown(base),
-        now: shown(now),
-    })
-}
-
-fn shown(played: &Played) -> Shown<'_> {
-    let (master, slave): (&[TickRecord], &[TickRecord]) = (&played.run.master, &played.run.slave);
-    Shown {
+pub fn page(title: &str, changes: &[String], base: &WhatIfSession, now: &WhatIfSession) -> String {
+    let sides = [base, now].map(|played| WhatIfSide {
         summary: &played.summary,
-        traces: Traces { master, slave },
-    }
+        traces: Traces {
+            master: &played.run.master,
+            slave: &played.run.slave,
+        },
+    });
+    what_if::render(title, changes, sides)
 }
 
-/// The summary of the changed session, with what was changed, the other session, and the differences.
+/// Summary of the changed session as JSON, with the changes, the other session, and the differences.
 ///
 /// # Errors
-/// [`Failure::Refused`] if it cannot be put into words.
+/// [`Failure::Refused`] if it cannot be serialised.
 pub fn summary_json(changes: &[String], base: &Summary, now: &Summary) -> Result<String, Failure> {
     let refused = |error: serde_json::Error| Failure::Refused(format!("summary.json: {error}"));
     let mut whole = serde_json::to_value(now).map_err(refused)?;
-    let names = metric::session_names();
-    let values = metric::of_session(base)
-        .into_iter()
-        .zip(metric::of_session(now));
-    let differences: serde_json::Map<String, Value> = names
-        .zip(values)
-        .map(|(name, (base, now))| {
-            let difference = base.zip(now).map(|(base, now)| now - base);
-            (
-                name.to_owned(),
-                json!({"base": base, "now": now, "difference": difference}),
-            )
-        })
-        .collect();
-    if let Value::Object(fields) = &mut whole {
-        let what_if = json!({
-            "changes": changes,
-            "base": serde_json::to_value(base).map_err(refused)?,
-            "differences": differences,
-        });
-        fields.insert("what_if".into(), what_if);
-    }
-    let text = serde_json::to_string_pretty(&whole).map_err(refused)?;
-    Ok(text + "\n")
+    let differences = metric::metrics_of_both(base, now).map(|(metric, base, now)| {
+        let difference = base.zip(now).map(|(base, now)| now - base);
+        let both = json!({"base": base, "now": now, "difference": difference});
+        (metric.name, both)
+    });
+    whole["what_if"] = json!({
+        "changes": changes,
+        "base": serde_json::to_value(base).map_err(refused)?,
+        "differences": differences.collect::<Map<_, _>>(),
+    });
+    messages::json(&whole, "summary.json")
 }
 
 #[cfg(test)]
@@ -152,12 +122,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_fields_with_values() {
+    fn changes_set_fields_except_those_of_the_hand() {
         let config = Config::default();
         let list = |text: &str| vec![text.to_owned()];
-        let other = changed(&config, &list("rtt-ms=400")).expect("a flag");
+        let other = changed_config(&config, &list("rtt-ms=400")).expect("a flag");
         assert_eq!(other.link.forward.oneway_ms, 200.0);
-        let text = changed(&config, &list("grip=light")).expect("a flag");
+        let text = changed_config(&config, &list("grip=light")).expect("a flag");
         assert_eq!(text.operator.grip, Grip::Light);
         // every flag of network, coupling and tissue
         for flag in [
@@ -180,7 +150,7 @@ mod tests {
             "method=idms",
             "operator.regrip=[{at_s=1.0, grip=\"light\"}]",
         ] {
-            let other = changed(&config, &list(flag)).expect(flag);
+            let other = changed_config(&config, &list(flag)).expect(flag);
             assert_ne!(other, config, "{flag}");
         }
         for hand in [
@@ -189,11 +159,13 @@ mod tests {
             "operator.script.hz=2",
             "operator={}",
         ] {
-            let error = changed(&config, &list(hand)).expect_err(hand).to_string();
+            let error = changed_config(&config, &list(hand))
+                .expect_err(hand)
+                .to_string();
             assert!(error.contains(hand) && error.contains("grip"), "{error}");
         }
         for wrong in ["rtt-ms", "loss=2", "coupling.mod=wave", "mode=sideways"] {
-            assert!(changed(&config, &list(wrong)).is_err(), "{wrong}");
+            assert!(changed_config(&config, &list(wrong)).is_err(), "{wrong}");
         }
     }
 }

@@ -1,35 +1,35 @@
-//! Ports on loopback that are free, and that no other test of this machine takes meanwhile.
+//! Free ports on loopback that no other test of this machine takes meanwhile.
 //!
-//! A port that was free a moment ago may be another test's by the time that it is used: of this process, of another
+//! A port that was free a moment ago may be taken by another test when it is used: of this process, of another
 //! binary, or of a second run of the suite. So each pair is claimed on an address that only tests bind, for as long
-//! as it is used. The range lies below the one from which Linux takes ports for those who ask for none in particular.
+//! as it is used. The range is below Linux's range of ephemeral ports.
 
 #![allow(dead_code, reason = "each binary of tests uses a part of it")]
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Address on which ports are claimed, and nothing else is done.
+/// Address on which ports are claimed, without other use.
 const CLAIMS: Ipv4Addr = Ipv4Addr::new(127, 66, 66, 66);
 
 /// First port of the range.
 const FIRST: u16 = 20_000;
 
-/// Pairs in it.
+/// Number of pairs in it.
 const PAIRS: u32 = 6000;
 
 /// Two neighbouring ports: datagrams at the first, streams at the second, as sessions use them.
 pub(crate) struct Ports {
     first: u16,
-    /// Held, not used.
+    /// Held only as a claim.
     claim: UdpSocket,
 }
 
 impl Ports {
-    /// A pair at which nobody listens.
+    /// Claims a pair on which nobody listens.
     pub(crate) fn free() -> Self {
         static ASKED: AtomicU32 = AtomicU32::new(0);
-        // processes begin far from each other, so that few pairs are tried twice
+        // processes start far from each other, so that few pairs are tried twice
         let begin = std::process::id().wrapping_mul(97);
         for _ in 0..PAIRS {
             let pair = begin.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed)) % PAIRS;
@@ -56,15 +56,15 @@ impl Ports {
         self.first + 1
     }
 
-    /// The change of a configuration that takes them.
+    /// Assignment of a configuration that sets them.
     pub(crate) fn set(&self) -> String {
         format!("network.port={}", self.first)
     }
 
-    /// Whether somebody listens for streams here; nobody is disturbed by the look.
-    pub(crate) fn listened(&self) -> bool {
+    /// True if somebody listens for streams here; the test does not connect.
+    pub(crate) fn is_listening(&self) -> bool {
         let sockets = std::fs::read_to_string("/proc/net/tcp").expect("Linux");
-        // address as the machine has it in memory, port, and the number of the state LISTEN
+        // address in the machine's byte order, port, and the number of the state LISTEN
         let address = u32::from_ne_bytes(Ipv4Addr::LOCALHOST.octets());
         let here = format!(" {address:08X}:{:04X} 00000000:0000 0A ", self.streams());
         sockets.contains(&here)
@@ -72,11 +72,11 @@ impl Ports {
 }
 
 #[test]
-fn ports_are_ours_alone_and_whether_they_are_listened_at_is_seen() {
+fn ports_are_exclusive_and_listeners_are_detected() {
     let (one, other) = (Ports::free(), Ports::free());
     assert_ne!(one.datagrams(), other.datagrams());
     assert!(UdpSocket::bind((CLAIMS, one.datagrams())).is_err());
-    assert!(!one.listened());
+    assert!(!one.is_listening());
     let listening = TcpListener::bind((Ipv4Addr::LOCALHOST, one.streams()));
-    assert!(listening.is_ok() && one.listened() && !other.listened());
+    assert!(listening.is_ok() && one.is_listening() && !other.is_listening());
 }

@@ -1,6 +1,6 @@
-//! Sessions and sides as processes of a test: started, watched by what they record, ended, and judged.
+//! Sessions and sides as processes of a test: started, observed by their recordings, ended, and judged.
 //!
-//! A test waits for what a process has recorded, which is what a user would have of it, and for no time.
+//! A test waits for recorded data, as a user would have it, and never for a fixed time.
 
 #![allow(dead_code, reason = "each binary of tests uses a part of it")]
 
@@ -15,66 +15,66 @@ use palpate_session::record::Recording;
 use palpate_transport::{Span, Time};
 use serde_json::Value;
 
+use crate::load_monitor::{LoadMonitor, LoadRecord, Needs, wait_for};
 use crate::ports::Ports;
-use crate::witness::{Needs, Testimony, Witness, wait_for};
 
-/// SCHED_FIFO priority that a servo asks for if nothing is said.
+/// Default SCHED_FIFO priority of a servo.
 const SERVO_PRIORITY: u8 = 80;
 
-/// Witnesses of what a session needs of the machine.
-pub(crate) struct Witnesses {
-    servos: Witness,
-    others: Witness,
+/// Load monitors for the requirements of a session.
+pub(crate) struct LoadMonitors {
+    servos: LoadMonitor,
+    others: LoadMonitor,
 }
 
-impl Witnesses {
-    /// Timers beside servos, and beside the threads that open and end a session.
+impl LoadMonitors {
+    /// Starts timers beside servos, and beside the threads that open and end a session.
     pub(crate) fn start() -> Self {
         Self {
-            servos: Witness::start(SERVO_PRIORITY),
-            others: Witness::start(0),
+            servos: LoadMonitor::start(SERVO_PRIORITY),
+            others: LoadMonitor::start(0),
         }
     }
 
-    /// Ends the timers; gives what they saw.
-    pub(crate) fn testify(self) -> Seen {
-        Seen {
-            servos: self.servos.testify(),
-            others: self.others.testify(),
+    /// Ends the timers and returns the load records.
+    pub(crate) fn finish(self) -> SessionLoad {
+        SessionLoad {
+            servos: self.servos.finish(),
+            others: self.others.finish(),
         }
     }
 }
 
-/// What was seen of the machine beside a session.
-pub(crate) struct Seen {
-    servos: Testimony,
-    others: Testimony,
+/// Machine load during a session.
+pub(crate) struct SessionLoad {
+    servos: LoadRecord,
+    others: LoadRecord,
 }
 
-/// A check that a machine can break, and what it needs of it.
+/// A check that depends on the machine, with its requirement.
 struct Timed {
     name: &'static str,
-    seen: fn(&Seen) -> &Testimony,
+    load_of: fn(&SessionLoad) -> &LoadRecord,
     needs: Needs,
 }
 
-/// All of them. A servo must not lose more of its ticks than the timer of the main job may be late of its own. A robot
-/// whose controller sleeps longer than its drive waits swings back to where it then held. The end of one side is
-/// passed on to the other by ordinary threads, and until then that one records alone.
+/// All such checks. A servo must not lose more of its ticks than a timer without work. A robot whose controller
+/// sleeps longer than its drive's timeout swings back to the held position. Ordinary threads pass the end of one
+/// side to the other, which records alone until then.
 const TIMED: [Timed; 3] = [
     Timed {
         name: "share of the ticks missed",
-        seen: |seen| &seen.servos,
+        load_of: |load| &load.servos,
         needs: Needs::Ticks(0.01),
     },
     Timed {
         name: "motion while not enabled",
-        seen: |seen| &seen.servos,
+        load_of: |load| &load.servos,
         needs: Needs::Promptness(Span(2_000_000)),
     },
     Timed {
-        name: "records of one side alone, not judged",
-        seen: |seen| &seen.others,
+        name: "unpaired records, not judged",
+        load_of: |load| &load.others,
         needs: Needs::Ticks(0.5),
     },
 ];
@@ -82,13 +82,13 @@ const TIMED: [Timed; 3] = [
 /// Longest wait for the end of a process: a session's length, and its judging on a busy machine.
 const ENDING: Duration = Duration::from_secs(300);
 
-/// A process of palpate with a folder for its results, which dies with the test.
+/// A `palpate` process with a folder for its results; it is killed with the test.
 pub(crate) struct Process {
     child: Option<Child>,
     out: PathBuf,
 }
 
-/// Starts `palpate` with these words, and `--out`.
+/// Starts `palpate` with these arguments, and `--out`.
 pub(crate) fn palpate(words: &[&str], out: &Path) -> Process {
     let child = Command::new(env!("CARGO_BIN_EXE_palpate"))
         .args(words)
@@ -105,16 +105,16 @@ pub(crate) fn palpate(words: &[&str], out: &Path) -> Process {
     }
 }
 
-/// Starts a session of both sides on tissues that cost little, with a page at any port.
+/// Starts a session of both sides on cheap tissues, with a page at any port.
 pub(crate) fn session(out: &Path, ports: &Ports, more: &[&str]) -> Process {
     let words = ["run", "-q", "--console-port", "0", "--set", &ports.set()];
     palpate(&[&words, LIGHT, more].concat(), out)
 }
 
-/// Tissues that cost little: live tests judge sessions, not models.
+/// Cheap tissues: live tests judge sessions, not models.
 const LIGHT: &[&str] = &["--tissue", "sheet-lump", "--twin", "sheet"];
 
-/// Starts one side alone on loopback, on tissues that cost little unless `more` says otherwise.
+/// Starts one side alone on loopback, on cheap tissues unless `more` sets others.
 pub(crate) fn side(side: &str, out: &Path, ports: &Ports, more: &[&str]) -> Process {
     let tissues = if more.contains(&"--tissue") {
         &[]
@@ -125,17 +125,17 @@ pub(crate) fn side(side: &str, out: &Path, ports: &Ports, more: &[&str]) -> Proc
     palpate(&[&words, tissues, more].concat(), out)
 }
 
-/// Starts a slave that runs until it is stopped, and waits until it can be dialled.
+/// Starts a slave that runs until it is stopped, and waits until it listens.
 pub(crate) fn slave(out: &Path, ports: &Ports, more: &[&str]) -> Process {
     let mut slave = side("slave", out, ports, &[more, &["--until-stopped"]].concat());
     wait_for("slave that listens", || {
         slave.assert_runs();
-        ports.listened().then_some(())
+        ports.is_listening().then_some(())
     });
     slave
 }
 
-/// Waits for the end of a session that says itself when, as long as [`ENDING`].
+/// Waits for the end of a session, at most [`ENDING`].
 fn wait_for_end(child: &mut Child) {
     let asked = Instant::now();
     while child.try_wait().expect("a child").is_none() {
@@ -148,27 +148,36 @@ fn wait_for_end(child: &mut Child) {
 }
 
 impl Process {
-    /// Number of the process.
+    /// Process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.as_ref().expect("not ended yet").id()
     }
 
-    /// Presses Ctrl-C.
+    /// True if it handles a signal.
+    pub(crate) fn catches(&self, signal: Signal) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
+        let status = status.expect("it runs");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let mask = u64::from_str_radix(mask.expect("Linux").trim(), 16).expect("a mask");
+        mask >> (signal as i32 - 1) & 1 == 1
+    }
+
+    /// Sends Ctrl-C.
     pub(crate) fn interrupt(&self) {
         kill(Pid::from_raw(self.id().cast_signed()), Signal::SIGINT).expect("it runs");
     }
 
-    /// Asserts that it has not ended.
+    /// Asserts that it is running.
     fn assert_runs(&mut self) {
         let child = self.child.as_mut().expect("not ended yet");
         if child.try_wait().expect("a child").is_some() {
             let output = self.child.take().map(Child::wait_with_output);
-            panic!("it ended before it was to: {output:?}");
+            panic!("it ended early: {output:?}");
         }
     }
 
-    /// Waits until a session of both sides is under way: a second of it is recorded at either.
-    pub(crate) fn wait_until_under_way(&mut self) {
+    /// Waits until a session of both sides is running: a second is recorded at each.
+    pub(crate) fn wait_until_running(&mut self) {
         for side in ["master", "slave"] {
             let folder = self.out.join(format!(".sides-{}", self.id())).join(side);
             self.records_in(&folder, &format!("a second of the {side}"), |recording| {
@@ -177,7 +186,7 @@ impl Process {
         }
     }
 
-    /// Waits until what it has recorded so far, as a side alone, is as wanted; gives it.
+    /// Waits until its recording, as a side alone, is as wanted; returns it.
     pub(crate) fn records_until(
         &mut self,
         what: &str,
@@ -206,7 +215,7 @@ impl Process {
         })
     }
 
-    /// Processes whose parent it is, with their command lines.
+    /// Its child processes, with their command lines.
     pub(crate) fn children(&self) -> Vec<(i32, String)> {
         children(self.id())
     }
@@ -234,7 +243,7 @@ impl Drop for Process {
     }
 }
 
-/// Processes whose parent is `parent`, with their command lines.
+/// Child processes of `parent`, with their command lines.
 pub(crate) fn children(parent: u32) -> Vec<(i32, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").expect("Linux").flatten() {
@@ -242,7 +251,7 @@ pub(crate) fn children(parent: u32) -> Vec<(i32, String)> {
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // a process may end while it is looked at
+        // a process may end while it is read
         let read = |name| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
         if read("status").contains(&format!("\nPPid:\t{parent}\n")) {
             found.push((pid, read("cmdline").replace('\0', " ")));
@@ -251,57 +260,57 @@ pub(crate) fn children(parent: u32) -> Vec<(i32, String)> {
     found
 }
 
-/// How a process ended, and what it left.
+/// An ended process.
 pub(crate) struct Ended {
-    /// Its exit status; none if it was killed.
+    /// Exit status; none if it was killed.
     pub(crate) code: Option<i32>,
-    /// What it said to people.
+    /// Its stderr.
     pub(crate) stderr: String,
     out: PathBuf,
 }
 
 impl Ended {
-    /// Its summary.
+    /// Summary in its folder.
     pub(crate) fn summary(&self) -> Value {
         summary(&self.out)
     }
 
-    /// Asserts that the session was done and its checks held; `seen` is what beside it was seen of the machine.
-    pub(crate) fn assert_held(&self, seen: &Seen) {
-        assert_held(self.code, &self.out, seen, &self.stderr);
+    /// Asserts that the session ended and its checks passed; `load` is the machine load during it.
+    pub(crate) fn assert_passed(&self, load: &SessionLoad) {
+        assert_passed(self.code, &self.out, load, &self.stderr);
     }
 
-    /// Asserts that its folder holds the results of a session whole, and nothing else.
-    pub(crate) fn assert_whole(&self) {
-        assert_whole(&self.out);
+    /// Asserts that its folder holds the complete results of a session, and nothing else.
+    pub(crate) fn assert_complete(&self) {
+        assert_complete(&self.out);
     }
 }
 
-/// The summary in a folder.
+/// Summary in a folder.
 pub(crate) fn summary(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("summary.json")).expect("a summary");
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The recording in a folder.
+/// Recording in a folder.
 pub(crate) fn records(folder: &Path) -> Recording {
     record::read(&folder.join("recording.mcap")).expect("a recording")
 }
 
-/// Asserts that a session ended with status 0, or with 1 for checks that the clock decides on a machine that did not
-/// allow to judge them.
-pub(crate) fn assert_held(code: Option<i32>, folder: &Path, seen: &Seen, stderr: &str) {
+/// Asserts that a session ended with status 0, or with 1 for time-dependent checks on a machine that was too
+/// loaded to judge them.
+pub(crate) fn assert_passed(code: Option<i32>, folder: &Path, load: &SessionLoad, stderr: &str) {
     assert!(matches!(code, Some(0 | 1)), "{code:?} {stderr}");
     let summary = summary(folder);
     let checks = summary["checks"].as_array().expect("checks");
-    let broken = checks.iter().filter(|check| check["held"] != true);
-    let broken: Vec<&Value> = broken.collect();
+    let failed = checks.iter().filter(|check| check["held"] != true);
+    let failed: Vec<&Value> = failed.collect();
     assert!(!checks.is_empty(), "{stderr}");
-    assert_eq!(code, Some(i32::from(!broken.is_empty())), "{stderr}");
+    assert_eq!(code, Some(i32::from(!failed.is_empty())), "{stderr}");
     let timed = |check: &Value| TIMED.iter().find(|timed| check["name"] == timed.name);
-    let ours: Vec<_> = broken.iter().filter(|it| timed(it).is_none()).collect();
-    assert!(ours.is_empty(), "{ours:?} {stderr}");
-    if broken.is_empty() {
+    let untimed: Vec<_> = failed.iter().filter(|it| timed(it).is_none()).collect();
+    assert!(untimed.is_empty(), "{untimed:?} {stderr}");
+    if failed.is_empty() {
         return;
     }
     let recording = records(folder);
@@ -309,20 +318,20 @@ pub(crate) fn assert_held(code: Option<i32>, folder: &Path, seen: &Seen, stderr:
     let moments: Vec<Time> = records.map(|record| Time(record.now_ns)).collect();
     let (first, last) = (moments.iter().min(), moments.iter().max());
     let (first, last) = (*first.expect("ticks"), *last.expect("ticks"));
-    for check in broken {
+    for check in failed {
         let Timed {
             name,
-            seen: of,
+            load_of,
             needs,
         } = timed(check).expect("asserted above");
-        let machine = of(seen).between(first, last);
+        let machine = load_of(load).between(first, last);
         let found = format!("{name} is {} of {}", check["value"], check["limit"]);
         machine.judge(&found, false, *needs);
     }
 }
 
-/// Asserts that a folder holds the results of a session whole, and nothing else.
-pub(crate) fn assert_whole(folder: &Path) {
+/// Asserts that a folder holds the complete results of a session, and nothing else.
+pub(crate) fn assert_complete(folder: &Path) {
     for name in [
         "summary.json",
         "recording.mcap",

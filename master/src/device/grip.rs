@@ -1,11 +1,11 @@
-//! The hand that holds a simulated handle: a lump and an impedance (teleop RP-1).
+//! Hand that holds a simulated handle: a lumped mass and an impedance (teleop RP-1).
 //!
-//! The lump moves with the handle; spring K and damper B pull both to where the operator means to
-//! be: F = K (intended - position) + B (intended velocity - velocity).
+//! The mass moves with the handle; spring K and damper B pull both to the intended
+//! position: F = K (intended - position) + B (intended velocity - velocity).
 
 use serde::{Deserialize, Serialize};
 
-/// How tightly the operator holds the handle.
+/// Grip of the operator on the handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grip {
@@ -14,12 +14,12 @@ pub enum Grip {
     Firm,
     /// 0.05 kg, 60 N/m, 1 N s/m.
     Light,
-    /// Nobody holds the handle; it reads as not present.
+    /// No hand; the handle reads as not present.
     None,
 }
 
 impl Grip {
-    /// The hand of this grip; no hand is all zeros.
+    /// Hand of this grip; all zeros for no hand.
     #[must_use]
     pub fn hand(self) -> Hand {
         let (mass_kg, stiffness_npm, damping_nspm) = match self {
@@ -35,29 +35,29 @@ impl Grip {
     }
 }
 
-/// A change of grip: the operator takes the handle otherwise, lets go of it, or takes it again.
+/// Change of grip: another grip, a release, or a new grasp.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Regrip {
-    /// When, since the session began \[s\].
+pub struct GripChange {
+    /// Time since the start of the session \[s\].
     pub at_s: f64,
-    /// How it is held from then on.
+    /// Grip from then on.
     pub grip: Grip,
 }
 
-/// How the handle is held over time: a grip, and those that follow it.
+/// Grips over time: the present one, and later changes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Grips {
+pub struct GripSchedule {
     grip: Grip,
-    /// What is to come, in order.
-    changes: Vec<Regrip>,
+    /// Changes, in order of time.
+    changes: Vec<GripChange>,
     done: usize,
 }
 
-impl Grips {
-    /// First so, then as each of `changes` says, whose times must not fall.
+impl GripSchedule {
+    /// Schedule from a first grip and `changes`, whose times must not decrease.
     #[must_use]
-    pub fn new(grip: Grip, changes: &[Regrip]) -> Self {
+    pub fn new(grip: Grip, changes: &[GripChange]) -> Self {
         Self {
             grip,
             changes: changes.to_vec(),
@@ -65,20 +65,20 @@ impl Grips {
         }
     }
 
-    /// How it is held now.
+    /// Present grip.
     #[must_use]
     pub fn grip(&self) -> Grip {
         self.grip
     }
 
-    /// Whether somebody holds the handle at any time.
+    /// True if a hand holds the handle at any time.
     #[must_use]
     pub fn ever_held(&self) -> bool {
         self.grip != Grip::None || self.changes.iter().any(|change| change.grip != Grip::None)
     }
 
-    /// Take the changes up to `elapsed_s` \[s\]; the new grip, if there was one.
-    pub fn follow(&mut self, elapsed_s: f64) -> Option<Grip> {
+    /// Applies the changes up to `elapsed_s` \[s\]; returns the new grip, if there was a change.
+    pub fn advance(&mut self, elapsed_s: f64) -> Option<Grip> {
         let before = self.done;
         while let Some(change) = self.changes.get(self.done)
             && change.at_s <= elapsed_s
@@ -90,13 +90,13 @@ impl Grips {
     }
 }
 
-impl From<Grip> for Grips {
+impl From<Grip> for GripSchedule {
     fn from(grip: Grip) -> Self {
         Self::new(grip, &[])
     }
 }
 
-/// Lump and impedance of a hand, the same on every axis.
+/// Lumped mass and impedance of a hand, the same on every axis.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Hand {
     /// Mass that moves with the handle \[kg\].
@@ -120,19 +120,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grips_follow_each_other_once() {
-        let change = |at_s, grip| Regrip { at_s, grip };
+    fn each_grip_change_applies_once() {
+        let change = |at_s, grip| GripChange { at_s, grip };
         let changes = [change(1.0, Grip::None), change(2.0, Grip::Light)];
-        let mut grips = Grips::new(Grip::Firm, &changes);
-        assert!(grips.ever_held() && !Grips::new(Grip::None, &changes[..1]).ever_held());
-        assert_eq!((grips.follow(0.5), grips.grip()), (None, Grip::Firm));
-        assert_eq!(grips.follow(1.0), Some(Grip::None));
-        assert_eq!((grips.follow(1.5), grips.grip()), (None, Grip::None));
-        assert_eq!(grips.follow(9.0), Some(Grip::Light));
-        assert_eq!(grips.follow(99.0), None);
-        // what was missed is not taken one by one
+        let mut grips = GripSchedule::new(Grip::Firm, &changes);
+        assert!(grips.ever_held() && !GripSchedule::new(Grip::None, &changes[..1]).ever_held());
+        assert_eq!((grips.advance(0.5), grips.grip()), (None, Grip::Firm));
+        assert_eq!(grips.advance(1.0), Some(Grip::None));
+        assert_eq!((grips.advance(1.5), grips.grip()), (None, Grip::None));
+        assert_eq!(grips.advance(9.0), Some(Grip::Light));
+        assert_eq!(grips.advance(99.0), None);
+        // of several due changes the last one counts
         assert_eq!(
-            Grips::new(Grip::Firm, &changes).follow(5.0),
+            GripSchedule::new(Grip::Firm, &changes).advance(5.0),
             Some(Grip::Light)
         );
     }

@@ -1,33 +1,32 @@
-//! The ideal handle of teleop RP-1: a point mass on every axis, held by the hand.
+//! Ideal handle of teleop RP-1: a point mass on every axis, held by the hand.
 //!
 //! (m + m_hand) dv/dt = F - b v + K (x_intended - x) + B (v_intended - v), semi-implicit Euler at
 //! 0.1 ms, F held between writes. No friction and no quantisation.
 
-use palpate_port::Counts;
+use palpate_port::limit::limited;
 use palpate_port::mass::PointMass;
 use palpate_transport::{AXES, Axes, Time};
 
-use super::grip::{Grips, Hand};
-use super::lead::Lead;
-use super::script::{Intent, Script};
-use super::{Handle, HandleCaps, Reading};
+use super::grip::{GripSchedule, Hand};
+use super::script::{Intent, OperatorScript};
+use super::script_driver::ScriptDriver;
+use super::{Handle, HandleCaps, HandleReading};
 
 /// Mass m of the handle \[kg\] (teleop RP-1).
 pub const MASS_KG: f64 = 0.10;
 /// Damping b of the handle \[N s/m\] (teleop RP-1).
 pub const DAMPING_NSPM: f64 = 0.5;
-/// Largest force that is taken \[N\]: far beyond use, it only keeps the state finite.
+/// Largest accepted force \[N\]: far beyond use, it only keeps the state finite.
 const FORCE_N_MAX: f64 = 1000.0;
 
 /// The ideal point-mass handle.
 #[derive(Debug, Clone)]
 pub(crate) struct MassHandle {
-    lead: Lead,
+    driver: ScriptDriver,
     mass: Mass,
-    counts: Counts,
 }
 
-/// The point mass with the hand on it.
+/// Point mass with the hand on it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mass {
     pub(super) hand: Hand,
@@ -36,42 +35,41 @@ pub(super) struct Mass {
 }
 
 impl MassHandle {
-    /// A handle at rest where the script begins.
+    /// Handle at rest at the start of the script.
     #[must_use]
-    pub(crate) fn new(script: Script, grips: impl Into<Grips>) -> Self {
-        let lead = Lead::new(script, grips.into());
+    pub(crate) fn new(script: OperatorScript, grips: impl Into<GripSchedule>) -> Self {
+        let driver = ScriptDriver::new(script, grips.into());
         Self {
-            mass: Mass::at(lead.intent().position_m, lead.hand()),
-            lead,
-            counts: Counts::default(),
+            mass: Mass::at(driver.intent().position_m, driver.hand()),
+            driver,
         }
     }
 
-    /// The same, which lets go of a force that is not renewed for so long \[s\]; none is never.
+    /// Sets the time after which a force that is not renewed is released \[s\]; none for never.
     #[must_use]
-    pub(crate) fn letting_go(mut self, let_go_s: Option<f64>) -> Self {
-        self.lead.letting_go(let_go_s);
+    pub(crate) fn with_force_timeout(mut self, timeout_s: Option<f64>) -> Self {
+        self.driver.set_force_timeout(timeout_s);
         self
     }
 }
 
 impl Mass {
-    /// At rest at a place, held by a hand.
+    /// Mass at rest at a place, held by a hand.
     pub(super) fn at(position_m: Axes, hand: Hand) -> Self {
         Self {
             hand,
-            body: PointMass::at(position_m),
+            body: PointMass::at_rest(position_m),
             force_n: [0.0; AXES],
         }
     }
 
-    /// Let go of the force; gives the place where that was \[m\].
-    pub(super) fn let_go(&mut self) -> Axes {
+    /// Releases the force; returns the position of the release \[m\].
+    pub(super) fn release_force(&mut self) -> Axes {
         self.force_n = [0.0; AXES];
         self.body.position_m
     }
 
-    /// One sub-step of plant time towards what the hand means.
+    /// Advances by one sub-step of plant time, under the hand at `intent`.
     pub(super) fn step(&mut self, intent: &Intent) {
         let mass_kg = MASS_KG + self.hand.mass_kg;
         for axis in 0..AXES {
@@ -88,46 +86,36 @@ impl Mass {
 impl Handle for MassHandle {
     fn caps(&self) -> HandleCaps {
         HandleCaps {
-            name: "simulated-mass",
-            force_n_max: [FORCE_N_MAX; AXES],
             resolution_m: [0.0; AXES],
             mass_kg_min: [MASS_KG; AXES],
-            let_go_s: self.lead.let_go_s(),
-            real: false,
+            force_timeout_s: self.driver.force_timeout_s(),
         }
     }
 
-    fn read(&mut self, now: Time) -> Reading {
-        let (mass, mut let_go_m) = (&mut self.mass, None);
-        self.lead.advance(now, |intent, expires| {
+    fn read(&mut self, now: Time) -> HandleReading {
+        let (mass, mut released_m) = (&mut self.mass, None);
+        self.driver.advance(now, |intent, expires| {
             if expires {
-                let_go_m = Some(mass.let_go());
+                released_m = Some(mass.release_force());
             }
             mass.step(intent);
         });
-        if let Some(hand) = self.lead.regrip() {
+        if let Some(hand) = self.driver.changed_hand() {
             self.mass.hand = hand;
         }
         let PointMass {
             position_m,
             velocity_mps,
         } = self.mass.body;
-        Reading {
-            let_go_m,
-            ..self.lead.reading(position_m, velocity_mps)
+        HandleReading {
+            force_released_m: released_m,
+            ..self.driver.reading(position_m, velocity_mps)
         }
     }
 
     fn write(&mut self, force_on_hand_n: &Axes) {
-        self.lead.renew();
-        self.mass.force_n = self.counts.accepted(force_on_hand_n, &[FORCE_N_MAX; AXES]);
-    }
-
-    fn counts(&self) -> Counts {
-        Counts {
-            time_jumps: self.lead.jumps(),
-            ..self.counts
-        }
+        self.driver.renew();
+        self.mass.force_n = limited(force_on_hand_n, &[FORCE_N_MAX; AXES]);
     }
 }
 
@@ -137,12 +125,15 @@ mod tests {
     use super::super::script::{ScriptParams, SineParams};
     use super::*;
 
-    fn still(grip: Grip) -> MassHandle {
+    fn at_rest(grip: Grip) -> MassHandle {
         let sine = SineParams {
             amplitude_m: 0.0,
             hz: 0.0,
         };
-        MassHandle::new(Script::new(&ScriptParams::Sine(sine), 20.0, 0), grip)
+        MassHandle::new(
+            OperatorScript::new(&ScriptParams::Sine(sine), 20.0, 0),
+            grip,
+        )
     }
 
     /// Step response of m x'' + b x' + k x = F from rest, underdamped.
@@ -154,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_a_step_as_the_closed_form_does() {
+    fn step_response_matches_closed_form() {
         for grip in [Grip::Firm, Grip::Light] {
             let hand = grip.hand();
             let system = [
@@ -162,7 +153,7 @@ mod tests {
                 DAMPING_NSPM + hand.damping_nspm,
                 hand.stiffness_npm,
             ];
-            let mut handle = still(grip);
+            let mut handle = at_rest(grip);
             handle.read(Time(0));
             handle.write(&[1.0, 0.0, -2.0, 0.5]);
             let full_m = 1.0 / hand.stiffness_npm;
@@ -179,20 +170,20 @@ mod tests {
     }
 
     #[test]
-    fn a_force_that_is_not_renewed_is_let_go_and_its_work_is_known() {
-        for (let_go_s, held_ms) in [(Some(2e-3), 2), (None, 50)] {
+    fn unrenewed_force_is_released_and_its_work_is_known() {
+        for (timeout_s, held_ms) in [(Some(2e-3), 2), (None, 50)] {
             let push = |until_ms: i64| {
-                let mut handle = still(Grip::None).letting_go(let_go_s);
+                let mut handle = at_rest(Grip::None).with_force_timeout(timeout_s);
                 handle.read(Time(0));
                 handle.write(&[1.0, 0.0, 0.0, 0.0]);
                 handle.read(Time(until_ms * 1_000_000))
             };
             let late = push(50);
-            let held_to_m = late.let_go_m.unwrap_or(late.position_m);
-            assert_eq!(late.let_go_m.is_some(), let_go_s.is_some());
+            let held_to_m = late.force_released_m.unwrap_or(late.position_m);
+            assert_eq!(late.force_released_m.is_some(), timeout_s.is_some());
             assert_eq!(held_to_m, push(held_ms).position_m);
-            assert_eq!(push(held_ms).let_go_m, None, "renewed in time");
-            // it coasts on with the speed that the force gave it
+            assert_eq!(push(held_ms).force_released_m, None, "renewed in time");
+            // it coasts on at the speed that the force gave it
             let coasted_m = late.position_m[0] - held_to_m[0];
             let wanted_m = 1e-3 * (50 - held_ms) as f64 * push(held_ms).velocity_mps[0];
             assert!((coasted_m - wanted_m).abs() < 0.15 * wanted_m + 1e-9);
@@ -200,11 +191,11 @@ mod tests {
     }
 
     #[test]
-    fn a_free_handle_coasts_to_force_over_damping() {
-        let mut handle = still(Grip::None);
+    fn free_handle_reaches_force_over_damping() {
+        let mut handle = at_rest(Grip::None);
         handle.read(Time(0));
         handle.write(&[0.1, 0.0, 0.0, 0.0]);
-        let mut reading = Reading::default();
+        let mut reading = HandleReading::default();
         for ms in 1..4000 {
             reading = handle.read(Time(ms * 1_000_000));
         }
@@ -214,8 +205,8 @@ mod tests {
 
     /// The default palpation through a firm hand on 300 N/m tissue: 1 to 2.5 N at every site.
     #[test]
-    fn presses_are_as_hard_as_a_palpation() {
-        let script = Script::new(&ScriptParams::default(), 20.0, 1);
+    fn press_forces_are_those_of_a_palpation() {
+        let script = OperatorScript::new(&ScriptParams::default(), 20.0, 1);
         let mut handle = MassHandle::new(script, Grip::Firm);
         let mut peak_n = [0.0_f64; 14];
         for ms in 0..20_000 {

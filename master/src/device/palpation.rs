@@ -1,32 +1,29 @@
-//! The scripted palpation of a patch: approach, nine presses, a stroke, a pinch, retreat (ours).
+//! Scripted palpation of a patch: approach, nine presses, a stroke, a pinch, retreat (ours).
 //!
-//! A list of minimum-jerk legs over time, scaled to the length of the session. Press k = 1 + ix + 3 iy is at ((ix - 1) d, (iy - 1) d).
+//! A list of minimum-jerk segments over time, scaled to the length of the session.
+//! Press k = 1 + ix + 3 iy is at ((ix - 1) d, (iy - 1) d).
 //! The tissue rests at z = 0, so the centre of a tool of radius R touches at z = R. Depths are of
 //! the intended point: hand and tissue in series take it up, about 1.5 N at 10 mm for 300 N/m each.
 
-use core::f64::consts::PI;
-
-use palpate_port::FieldError;
-use palpate_transport::Axes;
+use palpate_transport::{Axes, params};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use serde::{Deserialize, Serialize};
 
-use super::leg::Leg;
+use super::minimum_jerk::{MinimumJerkPath, Segment, Tremor};
 use super::script::{Intent, OPEN_M};
 
-/// Opening that is meant while pinching \[m\].
+/// Intended opening during a pinch \[m\].
 const CLOSED_M: f64 = 0.003;
-/// Height of the tool above the surface while travelling \[m\].
+/// Height of the tool above the surface during travel \[m\].
 const CLEARANCE_M: f64 = 0.004;
 /// Height of the tool above the surface at the start \[m\].
 const START_M: f64 = 0.020;
-/// How far a pinch pulls the tool above first contact \[m\].
+/// Distance by which a pinch pulls the tool above first contact \[m\].
 const PULL_M: f64 = 0.002;
 /// Band of the tremor \[Hz\]: physiological hand tremor, 8 to 12 Hz.
 const TREMOR_HZ: (f64, f64) = (8.0, 12.0);
 
-/// Shortest whole palpation \[s\]: a hand does not do it faster.
+/// Shortest whole palpation \[s\]: no hand is faster.
 const DURATION_S_MIN: f64 = 8.0;
 
 /// Phase of the travel between sites.
@@ -40,62 +37,29 @@ const PINCH: u16 = 12;
 /// Phase of the retreat.
 const RETREAT: u16 = 13;
 
-/// Parameters of a palpation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PalpationParams {
-    /// Distance d of the sites \[m\].
-    pub spacing_m: f64,
-    /// Radius R of the tool \[m\].
-    pub tool_radius_m: f64,
-    /// Depth of a press, of the intended point below first contact \[m\].
-    pub press_depth_m: f64,
-    /// Depth of the stroke \[m\].
-    pub stroke_depth_m: f64,
-    /// Depth at which the tweezers close \[m\].
-    pub pinch_depth_m: f64,
-    /// Amplitude of the tremor \[m\], 0 for none.
-    pub tremor_m: f64,
-    /// Relative variation of the length of each leg, 0 for none.
-    pub timing_jitter: f64,
-}
-
-impl Default for PalpationParams {
-    fn default() -> Self {
-        Self {
-            spacing_m: 0.020,
-            tool_radius_m: 0.008,
-            press_depth_m: 0.010,
-            stroke_depth_m: 0.005,
-            pinch_depth_m: 0.004,
-            tremor_m: 2e-5,
-            timing_jitter: 0.05,
-        }
+params! {
+    /// Parameters of a palpation.
+    #[derive(Copy)]
+    pub struct PalpationParams: "script." {
+        /// Distance d of the sites \[m\].
+        pub spacing_m: f64 = 0.020 => (0.0..=0.05),
+        /// Radius R of the tool \[m\].
+        pub tool_radius_m: f64 = 0.008 => (0.0..=0.05),
+        /// Depth of a press, of the intended point below first contact \[m\].
+        pub press_depth_m: f64 = 0.010 => (0.0..=0.05),
+        /// Depth of the stroke \[m\].
+        pub stroke_depth_m: f64 = 0.005 => (0.0..=0.05),
+        /// Depth at which the tweezers close \[m\].
+        pub pinch_depth_m: f64 = 0.004 => (0.0..=0.05),
+        /// Amplitude of the tremor \[m\], 0 for none.
+        pub tremor_m: f64 = 2e-5 => (0.0..=1e-3),
+        /// Relative variation of the duration of each segment, 0 for none.
+        pub timing_jitter: f64 = 0.05 => (0.0..=0.5),
     }
 }
 
 impl PalpationParams {
-    /// Check every field.
-    ///
-    /// # Errors
-    /// [`FieldError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), FieldError> {
-        let ranges = [
-            ("script.spacing_m", self.spacing_m, 0.05),
-            ("script.tool_radius_m", self.tool_radius_m, 0.05),
-            ("script.press_depth_m", self.press_depth_m, 0.05),
-            ("script.stroke_depth_m", self.stroke_depth_m, 0.05),
-            ("script.pinch_depth_m", self.pinch_depth_m, 0.05),
-            ("script.tremor_m", self.tremor_m, 1e-3),
-            ("script.timing_jitter", self.timing_jitter, 0.5),
-        ];
-        for (field, value, high) in ranges {
-            FieldError::between(field, value, 0.0, high)?;
-        }
-        Ok(())
-    }
-
-    /// Where the script begins \[m\].
+    /// Position at the start of the script \[m\].
     #[must_use]
     pub fn start_m(&self) -> Axes {
         [0.0, 0.0, self.tool_radius_m + START_M, OPEN_M]
@@ -108,108 +72,72 @@ impl PalpationParams {
         let along = |column: u16| (f64::from(column) - 1.0) * self.spacing_m;
         [along(index % 3), along(index / 3)]
     }
-}
 
-/// One sine of the tremor.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Tremor {
-    hz: f64,
-    phase_turns: f64,
-}
-
-/// A palpation, laid out in time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Palpation {
-    legs: Vec<Leg>,
-    rest: Intent,
-    tremor_m: f64,
-    tremor: [Tremor; 3],
-}
-
-impl Palpation {
-    /// Lay out the legs over a session of `duration_s` \[s\]; the seed draws tremor and timing.
+    /// Lays out the segments over a session of `duration_s` \[s\]; the seed draws tremor and timing.
     ///
-    /// A session shorter than 8 s sees only the beginning of one of that length.
+    /// A session shorter than 8 s plays only the beginning of one of that length.
     #[must_use]
-    pub fn new(params: &PalpationParams, duration_s: f64, seed: u64) -> Self {
+    pub fn to_path(&self, duration_s: f64, seed: u64) -> MinimumJerkPath {
         let duration_s = duration_s.max(DURATION_S_MIN);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let tremor = core::array::from_fn(|_| Tremor {
             hz: TREMOR_HZ.0 + (TREMOR_HZ.1 - TREMOR_HZ.0) * unit(&mut random),
             phase_turns: unit(&mut random),
         });
-        let mut legs = Layout::new(params).draw().legs;
-        for leg in &mut legs {
-            leg.length_s *= 1.0 + params.timing_jitter * (2.0 * unit(&mut random) - 1.0);
+        let mut segments = Layout::draw(self);
+        for segment in &mut segments {
+            segment.duration_s *= 1.0 + self.timing_jitter * (2.0 * unit(&mut random) - 1.0);
         }
-        let total_s: f64 = legs.iter().map(|leg| leg.length_s).sum();
+        let total_s: f64 = segments.iter().map(|segment| segment.duration_s).sum();
         let mut end_s = 0.0;
-        for leg in &mut legs {
-            leg.length_s *= duration_s / total_s;
-            end_s += leg.length_s;
-            leg.end_s = end_s;
+        for segment in &mut segments {
+            segment.duration_s *= duration_s / total_s;
+            end_s += segment.duration_s;
+            segment.end_s = end_s;
         }
         let rest = Intent {
-            position_m: params.start_m(),
+            position_m: self.start_m(),
             phase: RETREAT,
             ..Intent::default()
         };
-        Self {
-            legs,
-            rest,
-            tremor_m: params.tremor_m,
+        MinimumJerkPath {
+            segments,
+            final_intent: rest,
+            tremor_m: self.tremor_m,
             tremor,
         }
     }
-
-    /// What the operator means at `elapsed_s` \[s\]; after the last leg, to stay.
-    #[must_use]
-    pub fn intent(&self, elapsed_s: f64) -> Intent {
-        let leg = Leg::at(&self.legs, elapsed_s);
-        let mut intent = leg.map_or(self.rest, |leg| leg.intent(elapsed_s));
-        if self.tremor_m > 0.0 {
-            for (axis, tremor) in self.tremor.iter().enumerate() {
-                let turns = tremor.hz * elapsed_s + tremor.phase_turns;
-                let (sin, cos) = libm::sincos(2.0 * PI * (turns - turns.floor()));
-                intent.position_m[axis] += self.tremor_m * sin;
-                intent.velocity_mps[axis] += self.tremor_m * 2.0 * PI * tremor.hz * cos;
-            }
-        }
-        intent
-    }
 }
 
-/// The legs as they are drawn; lengths are relative to each other, and together some 25 s.
+/// Layout of the segments; durations are relative to each other, and together some 25 s.
 struct Layout<'a> {
     params: &'a PalpationParams,
     at_m: Axes,
     closed: bool,
-    legs: Vec<Leg>,
+    segments: Vec<Segment>,
 }
 
 impl<'a> Layout<'a> {
-    fn new(params: &'a PalpationParams) -> Self {
-        Self {
+    /// Returns all segments, in order.
+    fn draw(params: &'a PalpationParams) -> Vec<Segment> {
+        let start_m = params.start_m();
+        let mut layout = Self {
             params,
-            at_m: params.start_m(),
+            at_m: start_m,
             closed: false,
-            legs: Vec::with_capacity(64),
-        }
-    }
-
-    fn draw(mut self) -> Self {
-        let start_m = self.params.start_m();
-        self.approach();
+            segments: Vec::with_capacity(64),
+        };
+        layout.approach();
         for k in 1..=9 {
-            self.press(k);
+            layout.press(k);
         }
-        self.stroke();
-        self.pinch();
-        self.to(0.5, RETREAT, start_m);
-        self
+        layout.stroke();
+        layout.pinch();
+        layout.to(0.5, RETREAT, start_m);
+        layout.segments
     }
 
-    /// Two wide strokes through the air, which fill the energy accounts of all axes, then down to
+    /// Adds two wide strokes through the air, which fill the energy tanks of all axes, and the descent to
     /// the first site.
     fn approach(&mut self) {
         let low_m = self.params.start_m()[2];
@@ -222,8 +150,8 @@ impl<'a> Layout<'a> {
         self.to(0.45, 0, [first[0], first[1], above_m, OPEN_M]);
     }
 
-    /// Two presses at a site: the first teaches the twin, the second feels what it has learnt. The
-    /// second is the slow one, because what a quick push feels is also mass and damping.
+    /// Adds two presses at a site: the twin learns from the first, the second renders its correction. The
+    /// second is slow, because a quick push also displays mass and damping.
     fn press(&mut self, k: u16) {
         if k > 1 {
             self.travel(0.2, self.params.site_m(k));
@@ -257,7 +185,7 @@ impl<'a> Layout<'a> {
         self.vertical(0.15, PINCH, CLEARANCE_M);
     }
 
-    /// Height of the tool centre when the tool is `above_m` over the surface \[m\].
+    /// Height of the tool centre if the tool is `above_m` above the surface \[m\].
     fn height_m(&self, above_m: f64) -> f64 {
         self.params.tool_radius_m + above_m
     }
@@ -283,14 +211,14 @@ impl<'a> Layout<'a> {
     }
 
     fn to(&mut self, length_s: f64, phase: u16, to_m: Axes) {
-        self.legs.push(Leg {
+        self.segments.push(Segment {
             end_s: 0.0,
-            length_s,
+            duration_s: length_s,
             from_m: self.at_m,
             to_m,
             phase,
             closed: self.closed,
-            ..Leg::default()
+            ..Segment::default()
         });
         self.at_m = to_m;
     }
@@ -305,30 +233,30 @@ fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
 mod tests {
     use super::*;
 
-    fn plain(duration_s: f64) -> Palpation {
+    fn plain(duration_s: f64) -> MinimumJerkPath {
         let params = PalpationParams {
             tremor_m: 0.0,
             timing_jitter: 0.0,
             ..PalpationParams::default()
         };
-        Palpation::new(&params, duration_s, 0)
+        params.to_path(duration_s, 0)
     }
 
     #[test]
-    fn the_phases_come_in_order_at_every_length() {
+    fn phases_keep_their_order_at_any_duration() {
         for duration_s in [10.0, 20.0, 60.0] {
             let palpation = plain(duration_s);
-            let mut seen = vec![];
+            let mut phases = vec![];
             for step in 0..2000 {
                 let intent = palpation.intent(f64::from(step) * duration_s / 2000.0);
-                if seen.last() != Some(&intent.phase) {
-                    seen.push(intent.phase);
+                if phases.last() != Some(&intent.phase) {
+                    phases.push(intent.phase);
                 }
             }
             let order = [
                 0, 1, 10, 2, 10, 3, 10, 4, 10, 5, 10, 6, 10, 7, 10, 8, 10, 9, 10, 11, 10, 12, 13,
             ];
-            assert_eq!(seen, order);
+            assert_eq!(phases, order);
         }
     }
 
@@ -351,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn never_moves_sideways_in_the_tissue_but_in_the_stroke() {
+    fn only_the_stroke_moves_sideways_in_tissue() {
         let palpation = plain(20.0);
         for step in 0..20_000 {
             let intent = palpation.intent(f64::from(step) * 1e-3);
@@ -362,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tweezers_close_in_contact_and_open_again() {
+    fn tweezers_close_and_open_in_contact() {
         let palpation = plain(20.0);
         let mut edges = vec![];
         let mut closed = false;
@@ -377,16 +305,16 @@ mod tests {
     }
 
     #[test]
-    fn seeds_vary_and_repeat() {
+    fn equal_seeds_repeat_and_others_vary() {
         let params = PalpationParams::default();
         let (one, same, other) = (
-            Palpation::new(&params, 20.0, 1),
-            Palpation::new(&params, 20.0, 1),
-            Palpation::new(&params, 20.0, 2),
+            params.to_path(20.0, 1),
+            params.to_path(20.0, 1),
+            params.to_path(20.0, 2),
         );
         assert_eq!(one, same);
         assert_ne!(one, other);
-        let end_s = other.legs.last().map_or(0.0, |leg| leg.end_s);
+        let end_s = other.segments.last().map_or(0.0, |segment| segment.end_s);
         assert!((end_s - 20.0).abs() < 1e-9);
         let shift_m = (one.intent(25.0).position_m[2] - params.start_m()[2]).abs();
         assert!(shift_m <= params.tremor_m);

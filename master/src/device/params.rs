@@ -1,15 +1,15 @@
-//! Which operator and handle a session has, as data (ours).
+//! Parameters of the operator and the handle of a session (ours).
 
-use palpate_port::FieldError;
-use palpate_port::watchdog::LET_GO_S;
+use palpate_port::watchdog::COMMAND_TIMEOUT_S;
+use palpate_transport::{FieldError, params};
 use serde::{Deserialize, Serialize};
 
 use super::Handle;
-use super::grip::{Grip, Grips, Regrip};
+use super::grip::{Grip, GripChange, GripSchedule};
 use super::mass::MassHandle;
 use super::phantom::{PhantomHandle, PhantomParams};
-use super::pointer::{Nobody, PointerHandle};
-use super::script::{Script, ScriptParams};
+use super::pointer::{NoPointer, PointerHandle};
+use super::script::{OperatorScript, ScriptParams};
 
 /// Kinds of simulated handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -20,110 +20,94 @@ pub enum HandleKind {
     Phantom,
     /// The ideal point mass of teleop RP-1.
     Mass,
-    /// A mouse or a finger on the console's page; without one, nobody holds it.
+    /// A mouse or a finger on the console's page; without one, it is not held.
     Pointer,
 }
 
-/// A simulated operator with a handle.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct OperatorParams {
-    /// The handle.
-    pub handle: HandleKind,
-    /// The device of Linux that leads a handle of the kind `pointer`, as its file or `auto`; without one a page does.
-    pub device: Option<String>,
-    /// Parameters of the arm, if the handle is one.
-    pub phantom: PhantomParams,
-    /// After how long the handle lets go of a force that is not renewed \[s\], at least two periods; 0
-    /// for one that holds it for ever.
-    pub let_go_s: f64,
-    /// How it is held.
-    pub grip: Grip,
-    /// How it is held later, in order of time.
-    pub regrip: Vec<Regrip>,
-    /// What the operator does.
-    pub script: ScriptParams,
-}
-
-impl Default for OperatorParams {
-    fn default() -> Self {
-        Self {
-            handle: HandleKind::default(),
-            device: None,
-            let_go_s: LET_GO_S,
-            grip: Grip::default(),
-            regrip: Vec::new(),
-            phantom: PhantomParams::default(),
-            script: ScriptParams::default(),
-        }
+params! {
+    /// Simulated operator with a handle.
+    pub struct OperatorParams: "" then parts_are_valid {
+        /// The handle.
+        pub handle: HandleKind = HandleKind::default(),
+        /// Linux device that moves a handle of the kind `pointer`, as its file or `auto`; by default the page moves
+        /// it.
+        pub device: Option<String> = None,
+        /// Parameters of the arm, if the handle is one.
+        pub phantom: PhantomParams = PhantomParams::default(),
+        /// Time after which the handle releases a force that is not renewed \[s\], at least two periods; 0
+        /// for never.
+        pub let_go_s: f64 = COMMAND_TIMEOUT_S,
+        /// Grip at the start.
+        pub grip: Grip = Grip::default(),
+        /// Later changes of grip, in order of time.
+        pub regrip: Vec<GripChange> = Vec::new(),
+        /// Script of the operator.
+        pub script: ScriptParams = ScriptParams::default(),
     }
 }
 
 /// The longest session \[s\].
 const DAY_S: f64 = 86_400.0;
 
+fn parts_are_valid(operator: &OperatorParams) -> Result<(), FieldError> {
+    if operator.let_go_s != 0.0 {
+        FieldError::check_range("let_go_s", operator.let_go_s, 2e-3, 0.02)?;
+    }
+    let mut before_s = 0.0;
+    for change in &operator.regrip {
+        FieldError::check_range("regrip.at_s", change.at_s, before_s, DAY_S)?;
+        before_s = change.at_s;
+    }
+    operator.phantom.validate()?;
+    operator.script.validate()
+}
+
 impl OperatorParams {
-    /// Check every field.
-    ///
-    /// # Errors
-    /// [`FieldError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), FieldError> {
-        if self.let_go_s != 0.0 {
-            FieldError::between("let_go_s", self.let_go_s, 2e-3, 0.02)?;
-        }
-        let mut before_s = 0.0;
-        for change in &self.regrip {
-            FieldError::between("regrip.at_s", change.at_s, before_s, DAY_S)?;
-            before_s = change.at_s;
-        }
-        self.phantom.validate()?;
-        self.script.validate()
+    /// Grips over time.
+    #[must_use]
+    pub fn grip_schedule(&self) -> GripSchedule {
+        GripSchedule::new(self.grip, &self.regrip)
     }
 
-    /// How the handle is held over time.
+    /// True if the operator has instruments, which edit a twin in every mode.
     #[must_use]
-    pub fn grips(&self) -> Grips {
-        Grips::new(self.grip, &self.regrip)
-    }
-
-    /// Whether the operator has instruments, which work on a twin in every mode.
-    #[must_use]
-    pub fn wields(&self) -> bool {
+    pub fn uses_instruments(&self) -> bool {
         match &self.script {
-            ScriptParams::Procedure(procedure) => procedure.wields(),
+            ScriptParams::Procedure(procedure) => procedure.uses_instruments(),
             ScriptParams::Sine(_) | ScriptParams::Palpation(_) => false,
         }
     }
 
-    /// After what time the device lets go of a force, if ever \[s\].
+    /// Time after which the device releases a force \[s\]; none for never.
     #[must_use]
-    pub fn lets_go_s(&self) -> Option<f64> {
+    pub fn force_timeout_s(&self) -> Option<f64> {
         (self.let_go_s > 0.0).then_some(self.let_go_s)
     }
 }
 
-/// Build the handle and its operator for a session of `duration_s` \[s\]; `seed` draws the
+/// Builds the handle and its operator for a session of `duration_s` \[s\]; `seed` draws the
 /// operator's variation. The parameters must have passed [`OperatorParams::validate`].
 #[must_use]
 pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Handle> {
-    let script = Script::new(&params.script, duration_s, seed);
-    let let_go_s = params.lets_go_s();
-    let (arm, grips) = (&params.phantom, params.grips());
+    let script = OperatorScript::new(&params.script, duration_s, seed);
+    let timeout_s = params.force_timeout_s();
+    let (arm, grips) = (&params.phantom, params.grip_schedule());
     match params.handle {
         HandleKind::Phantom => {
-            Box::new(PhantomHandle::new(arm, script, grips).letting_go(let_go_s))
+            Box::new(PhantomHandle::new(arm, script, grips).with_force_timeout(timeout_s))
         }
-        HandleKind::Mass => Box::new(MassHandle::new(script, grips).letting_go(let_go_s)),
-        HandleKind::Pointer => Box::new(pointer(params, Nobody)),
+        HandleKind::Mass => Box::new(MassHandle::new(script, grips).with_force_timeout(timeout_s)),
+        HandleKind::Pointer => Box::new(build_pointer(params, NoPointer)),
     }
 }
 
-/// The handle of [`HandleKind::Pointer`], led by `pointer`: at rest where the script begins.
+/// Handle of [`HandleKind::Pointer`], moved by `pointer`: at rest at the start of the script.
 #[must_use]
-pub fn pointer<P: super::pointer::Pointer>(
+pub fn build_pointer<P: super::pointer::PointerSource>(
     params: &OperatorParams,
     pointer: P,
 ) -> PointerHandle<P> {
     let hand = params.grip.hand();
-    PointerHandle::new(pointer, params.script.start_m(), hand).letting_go(params.lets_go_s())
+    PointerHandle::new(pointer, params.script.start_m(), hand)
+        .with_force_timeout(params.force_timeout_s())
 }

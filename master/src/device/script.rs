@@ -1,34 +1,34 @@
-//! What a simulated operator means to do: a pure function of time.
+//! Scripts of a simulated operator: intended motion as a pure function of time.
 //!
 //! Three scripts: the sine palpation of teleop RP-1, a palpation of a patch ([`super::palpation`]), and the steps
-//! of a procedure ([`super::procedure`]). A script knows nothing of the device or of the tissue.
+//! of a procedure ([`super::procedure`]). A script depends neither on the device nor on the tissue.
 
 use core::f64::consts::PI;
 
-use palpate_port::FieldError;
-use palpate_transport::Axes;
+use palpate_transport::{Axes, FieldError, params};
 use palpate_twin::Instrument;
 use serde::{Deserialize, Serialize};
 
 use super::Revisions;
-use super::palpation::{Palpation, PalpationParams};
-use super::procedure::{Procedure, ProcedureParams};
+use super::minimum_jerk::MinimumJerkPath;
+use super::palpation::PalpationParams;
+use super::procedure::ProcedureParams;
 
-/// Opening of the tweezers while nothing is pinched \[m\] (ours).
+/// Opening of the tweezers without a pinch \[m\] (ours).
 pub(crate) const OPEN_M: f64 = 0.020;
 
-/// What the operator means at one moment.
+/// Intent of the operator at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Intent {
     /// Intended position of the tool centre and opening \[m\], world frame.
     pub position_m: Axes,
-    /// Its time derivative \[m/s\].
+    /// Time derivative of the position \[m/s\].
     pub velocity_mps: Axes,
-    /// Whether the tweezers are meant to be closed.
+    /// True if the tweezers shall be closed.
     pub closed: bool,
-    /// What the tool is meant to do beside pressing.
+    /// Intended instrument.
     pub instrument: Instrument,
-    /// What the operator has asked to be taken back or done again.
+    /// Undo and redo requests.
     pub revisions: Revisions,
     /// Phase: 0 approach (and all of a sine), 1 to 9 press, 10 travel, 11 stroke, 12 pinch,
     /// 13 retreat and after; step k of a procedure is 100 + k, from 0.
@@ -36,7 +36,7 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// The instrument of a hand that is there: nobody cuts with a tool that is let go.
+    /// Instrument of a hand that is present; a released tool is blunt.
     pub(crate) fn instrument_if(&self, present: bool) -> Instrument {
         if present {
             self.instrument
@@ -46,7 +46,7 @@ impl Intent {
     }
 }
 
-/// Which script, with its parameters.
+/// Kind of script, with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScriptParams {
@@ -65,7 +65,7 @@ impl Default for ScriptParams {
 }
 
 impl ScriptParams {
-    /// Check every field.
+    /// Checks every field.
     ///
     /// # Errors
     /// [`FieldError`] names the first field that cannot be used.
@@ -77,7 +77,7 @@ impl ScriptParams {
         }
     }
 
-    /// Where the script begins \[m\].
+    /// Position at the start of the script \[m\].
     #[must_use]
     pub fn start_m(&self) -> Axes {
         match self {
@@ -88,65 +88,47 @@ impl ScriptParams {
     }
 }
 
-/// z = -A/2 (1 - cos 2 pi f t), so 0 to A toward the wall (teleop RP-1).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SineParams {
-    /// Depth A of the palpation \[m\].
-    pub amplitude_m: f64,
-    /// Frequency f \[Hz\]: 0.7 dynamic, 0.1 quasi-static.
-    pub hz: f64,
-}
-
-impl Default for SineParams {
-    fn default() -> Self {
-        Self {
-            amplitude_m: 0.025,
-            hz: 0.7,
-        }
+params! {
+    /// z = -A/2 (1 - cos 2 pi f t), so 0 to A toward the wall (teleop RP-1).
+    #[derive(Copy)]
+    pub struct SineParams: "script." {
+        /// Depth A of the palpation \[m\].
+        pub amplitude_m: f64 = 0.025 => (0.0..=0.1),
+        /// Frequency f \[Hz\]: 0.7 dynamic, 0.1 quasi-static.
+        pub hz: f64 = 0.7 => (0.0..=20.0),
     }
 }
 
-impl SineParams {
-    fn validate(&self) -> Result<(), FieldError> {
-        FieldError::between("script.amplitude_m", self.amplitude_m, 0.0, 0.1)?;
-        FieldError::between("script.hz", self.hz, 0.0, 20.0)
-    }
-}
-
-/// A script, ready to be asked.
+/// Script, ready for evaluation.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Script {
+pub(crate) enum OperatorScript {
     /// Palpation of teleop RP-1 along z.
     Sine(SineParams),
-    /// Palpation of a patch.
-    Palpation(Palpation),
-    /// Steps with any instrument.
-    Procedure(Procedure),
+    /// Palpation of a patch, or steps.
+    MinimumJerk(MinimumJerkPath),
 }
 
-impl Script {
-    /// Lay the script out; a palpation fills `duration_s` \[s\], and the seed draws its variation. A procedure
-    /// takes its own time.
+impl OperatorScript {
+    /// Lays the script out; a palpation fills `duration_s` \[s\], and the seed draws its variation. A procedure
+    /// has its own duration.
     #[must_use]
-    pub fn new(params: &ScriptParams, duration_s: f64, seed: u64) -> Self {
+    pub(crate) fn new(params: &ScriptParams, duration_s: f64, seed: u64) -> Self {
         match params {
             ScriptParams::Sine(sine) => Self::Sine(*sine),
             ScriptParams::Palpation(palpation) => {
-                Self::Palpation(Palpation::new(palpation, duration_s, seed))
+                Self::MinimumJerk(palpation.to_path(duration_s, seed))
             }
-            ScriptParams::Procedure(procedure) => Self::Procedure(Procedure::new(procedure)),
+            ScriptParams::Procedure(procedure) => Self::MinimumJerk(procedure.to_path()),
         }
     }
 
-    /// What the operator means at `elapsed_s` \[s\] from the start; not-a-number counts as 0.
+    /// Intent of the operator at `elapsed_s` \[s\] from the start; not-a-number counts as 0.
     #[must_use]
-    pub fn intent(&self, elapsed_s: f64) -> Intent {
+    pub(crate) fn intent(&self, elapsed_s: f64) -> Intent {
         let elapsed_s = elapsed_s.max(0.0);
         match self {
             Self::Sine(sine) => sine_intent(sine, elapsed_s),
-            Self::Palpation(palpation) => palpation.intent(elapsed_s),
-            Self::Procedure(procedure) => procedure.intent(elapsed_s),
+            Self::MinimumJerk(path) => path.intent(elapsed_s),
         }
     }
 }
@@ -169,8 +151,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sine_goes_from_rest_to_full_depth_and_back() {
-        let script = Script::new(&ScriptParams::Sine(SineParams::default()), 20.0, 0);
+    fn sine_moves_from_rest_to_full_depth_and_back() {
+        let script = OperatorScript::new(&ScriptParams::Sine(SineParams::default()), 20.0, 0);
         let depth_m = |turns: f64| script.intent(turns / 0.7).position_m[2];
         assert_eq!(depth_m(0.0), 0.0);
         assert!((depth_m(0.5) + 0.025).abs() < 1e-12);
@@ -184,7 +166,7 @@ mod tests {
             ScriptParams::Sine(SineParams::default()),
             ScriptParams::default(),
         ] {
-            let script = Script::new(&params, 20.0, 3);
+            let script = OperatorScript::new(&params, 20.0, 3);
             for step in 1..4000 {
                 let at_s = f64::from(step) * 0.005 + 1e-4;
                 let (before, after) = (script.intent(at_s - 1e-6), script.intent(at_s + 1e-6));
@@ -201,12 +183,12 @@ mod tests {
     }
 
     #[test]
-    fn any_time_gives_a_finite_intent() {
+    fn any_time_yields_finite_intent() {
         for params in [
             ScriptParams::Sine(SineParams::default()),
             ScriptParams::default(),
         ] {
-            let script = Script::new(&params, 20.0, 3);
+            let script = OperatorScript::new(&params, 20.0, 3);
             for at_s in [f64::NAN, f64::NEG_INFINITY, -1.0, 0.0, 1e3, 1e12] {
                 let intent = script.intent(at_s);
                 assert!(intent.position_m.iter().all(|number| number.is_finite()));

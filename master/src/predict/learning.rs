@@ -1,101 +1,119 @@
-//! How what was learnt comes to be felt: at once where nobody touches, gently where a hand presses.
+//! Transfer of learnt corrections to the hand: at once without contact, gradually during a touch.
 //!
-//! The twin's force is multiplied by a factor that [`Lessons`] give by place and force. A touch is felt
-//! with what was known when it began. What is learnt meanwhile comes in by a [`Correction`], as teleop E16
-//! demands of a model that a hand feels.
+//! The twin's force is multiplied by a factor from a [`CorrectionMap`] by place and force. A touch uses the map
+//! from its beginning. What is learnt meanwhile is applied by a [`Correction`], as teleop E16
+//! demands of a model in contact with a hand.
 
 use palpate_twin::Reaction;
 
-use super::correction::{Correction, Goal, Timing};
-use super::lessons::Lessons;
+use super::correction::{Correction, CorrectionGoal, InwardMotion};
+use super::correction_map::CorrectionMap;
 use super::params::PredictParams;
 
-/// What was learnt, and how much of it this touch feels.
+/// Learnt corrections, and the part that the present touch uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Learning {
-    /// All that was learnt.
-    lessons: Lessons,
-    /// What was known when this touch began.
-    known: Lessons,
-    /// What this touch feels beyond that.
+    /// Map with all samples.
+    learnt_map: CorrectionMap,
+    /// Map at the beginning of the present touch.
+    touch_map: CorrectionMap,
+    /// Correction of the present touch beyond that map.
     correction: Correction,
-    /// Whether a lesson has ended since what is known was last taken over.
-    news: bool,
+    /// True if a press has ended since the map was last taken over.
+    press_ended: bool,
 }
 
 impl Learning {
-    /// Nothing learnt yet; a lesson reaches `radius_m` \[m\] far.
+    /// Returns the state in `slot`, which is empty before the first call.
+    pub(super) fn get_or_new<'a>(
+        slot: &'a mut Option<Self>,
+        params: &PredictParams,
+    ) -> &'a mut Self {
+        slot.get_or_insert_with(|| Self::new(params.update_radius_m))
+    }
+
+    /// Empty maps; a correction applies within `radius_m` \[m\].
     #[must_use]
-    pub(super) fn new(radius_m: f64) -> Self {
+    fn new(radius_m: f64) -> Self {
         Self {
-            lessons: Lessons::new(radius_m),
-            known: Lessons::new(radius_m),
+            learnt_map: CorrectionMap::new(radius_m),
+            touch_map: CorrectionMap::new(radius_m),
             correction: Correction::default(),
-            news: false,
+            press_ended: false,
         }
     }
 
-    /// What corrections of touches have cost.
+    /// Energy and size of the corrections during touches.
     #[must_use]
     pub(super) fn correction(&self) -> &Correction {
         &self.correction
     }
 
-    /// How well a place \[m\] is known, 0 to 1.
+    /// Confidence at a place \[m\], 0 to 1.
     #[must_use]
     pub(super) fn confidence(&self, place_m: [f64; 2]) -> f64 {
-        self.lessons.known(place_m)
+        self.learnt_map.confidence(place_m)
     }
 
-    /// Hear what the twin expected and the robot measured at a place, both \[N\]; nothing is learnt below
+    /// Adds the expected force of the twin and the measured one of the robot at a place, both \[N\]; not used below
     /// `least_n` \[N\].
-    pub(super) fn hear(
+    pub(super) fn add_sample(
         &mut self,
         place_m: [f64; 2],
         expected_n: f64,
         measured_n: f64,
         least_n: f64,
     ) {
-        self.lessons.hear(place_m, expected_n, measured_n, least_n);
+        self.learnt_map
+            .add_sample(place_m, expected_n, measured_n, least_n);
     }
 
-    /// The twin is another one now, and nobody touches it: what was learnt about the former says nothing.
+    /// Clears all corrections, for a twin that has changed and is not in contact.
     pub(super) fn forget(&mut self) {
-        let empty = self.lessons.emptied();
-        (self.lessons, self.known) = (empty, empty);
+        let empty = self.learnt_map.cleared();
+        (self.learnt_map, self.touch_map) = (empty, empty);
         self.correction.end();
     }
 
-    /// The robot has left the tissue.
-    pub(super) fn close(&mut self) {
-        self.news |= self.lessons.close();
+    /// Ends a press: the robot has left the tissue.
+    pub(super) fn end_press(&mut self) {
+        self.press_ended |= self.learnt_map.end_press();
     }
 
-    /// By what the twin's force is multiplied to be felt, 0 or more.
+    /// Factor of the twin's force, 0 or more.
     #[must_use]
-    pub(super) fn factor(&self, place_m: [f64; 2], felt: &Reaction) -> f64 {
-        let force_n = felt.force_n.norm();
+    pub(super) fn factor(&self, place_m: [f64; 2], reaction: &Reaction) -> f64 {
+        let force_n = reaction.force_n.norm();
         self.correction
-            .factor(self.known.log_at(place_m, force_n), force_n)
+            .factor(self.touch_map.log_factor(place_m, force_n), force_n)
     }
 
-    /// Take over what was learnt, for a tick in which the twin answered `felt`; whether a whole lesson was taken over.
-    pub(super) fn take_over(
+    /// Applies the learnt corrections in a tick in which the twin returned `reaction`; true if a whole press was
+    /// taken over.
+    pub(super) fn apply(
         &mut self,
         params: &PredictParams,
         place_m: [f64; 2],
-        felt: &Reaction,
-        timing: Timing,
+        reaction: &Reaction,
+        timing: InwardMotion,
     ) -> bool {
-        let force_n = felt.force_n.norm();
-        if felt.contacts == 0 || force_n <= 0.0 {
-            self.known = self.lessons;
+        let force_n = reaction.force_n.norm();
+        if reaction.contacts == 0 || force_n <= 0.0 {
+            self.touch_map = self.learnt_map;
             self.correction.end();
-            return core::mem::take(&mut self.news);
+            return core::mem::take(&mut self.press_ended);
         }
-        let [known, wanted] = [&self.known, &self.lessons].map(|of| of.log_at(place_m, force_n));
-        self.correction
-            .follow(params, felt, Goal { known, wanted }, timing);
+        let [initial_log, target_log] =
+            [&self.touch_map, &self.learnt_map].map(|of| of.log_factor(place_m, force_n));
+        self.correction.follow(
+            params,
+            reaction,
+            CorrectionGoal {
+                initial_log,
+                target_log,
+            },
+            timing,
+        );
         false
     }
 }
@@ -106,7 +124,7 @@ mod tests {
     use palpate_twin::Vec3;
 
     const HERE: [f64; 2] = [0.0, 0.0];
-    const RESTS: Timing = Timing {
+    const AT_REST: InwardMotion = InwardMotion {
         inward_mps: 0.0,
         dt_s: 1e-3,
     };
@@ -121,84 +139,84 @@ mod tests {
         }
     }
 
-    /// Half a second of a press of 1 N that the robot has met with a force `factor` times as large.
-    fn taught(factor: f64) -> Learning {
+    /// Half a second of a press of 1 N at which the robot measured `factor` times the force.
+    fn learnt(factor: f64) -> Learning {
         let mut learning = Learning::new(0.015);
         for _ in 0..500 {
-            learning.hear(HERE, 1.0, factor, 0.0);
+            learning.add_sample(HERE, 1.0, factor, 0.0);
         }
         learning
     }
 
     #[test]
-    fn off_the_tissue_a_lesson_is_taken_over_at_once() {
+    fn without_contact_corrections_apply_at_once() {
         let params = PredictParams::default();
-        let mut learning = taught(2.0);
-        learning.close();
+        let mut learning = learnt(2.0);
+        learning.end_press();
         assert_eq!(learning.factor(HERE, &pressed(1.0)), 1.0);
-        assert!(learning.take_over(&params, HERE, &pressed(0.0), RESTS));
+        assert!(learning.apply(&params, HERE, &pressed(0.0), AT_REST));
         assert!((learning.factor(HERE, &pressed(1.0)) - 2.0).abs() < 0.05);
         assert!(
             (
-                learning.correction().corrected(),
+                learning.correction().correction_sum(),
                 learning.correction().energy_j()
             ) == (0.0, 0.0)
         );
-        assert!(!learning.take_over(&params, HERE, &pressed(0.0), RESTS));
+        assert!(!learning.apply(&params, HERE, &pressed(0.0), AT_REST));
     }
 
     #[test]
-    fn under_a_hand_a_stiffening_keeps_the_force_and_takes_energy_out() {
+    fn stiffening_in_contact_keeps_force_and_removes_energy() {
         let params = PredictParams::default();
-        let mut learning = taught(2.0);
-        let felt_n =
+        let mut learning = learnt(2.0);
+        let rendered_n =
             |learning: &Learning, force_n| force_n * learning.factor(HERE, &pressed(force_n));
         for _ in 0..2000 {
-            learning.take_over(&params, HERE, &pressed(1.0), RESTS);
-            assert!((felt_n(&learning, 1.0) - 1.0).abs() < 1e-9);
+            learning.apply(&params, HERE, &pressed(1.0), AT_REST);
+            assert!((rendered_n(&learning, 1.0) - 1.0).abs() < 1e-9);
         }
-        // a little deeper is felt with the new stiffness
-        let slope = (felt_n(&learning, 1.05) - felt_n(&learning, 0.95)) / 0.1;
+        // a little deeper, the new stiffness is rendered
+        let slope = (rendered_n(&learning, 1.05) - rendered_n(&learning, 0.95)) / 0.1;
         assert!((slope - 2.0).abs() < 0.1, "{slope}");
         // F^2/2 (1/K1 - 1/K0) with 1 N and 200, then 400 N/m
         assert!(
             (learning.correction().energy_j() + 0.5 * (1.0 / 200.0 - 1.0 / 400.0)).abs() < 1e-4
         );
-        assert!(learning.correction().corrected() < 1e-9);
-        // on the way out the force is gone before the twin's, and never pulls
-        assert_eq!(felt_n(&learning, 0.4), 0.0);
+        assert!(learning.correction().correction_sum() < 1e-9);
+        // on the way out the force ends before the twin's, and never pulls
+        assert_eq!(rendered_n(&learning, 0.4), 0.0);
     }
 
     #[test]
-    fn under_a_hand_a_softening_lets_the_force_fall_slowly() {
+    fn softening_in_contact_lowers_force_slowly() {
         let params = PredictParams::default();
-        let mut learning = taught(0.5);
+        let mut learning = learnt(0.5);
         let mut last = 1.0;
         for _ in 0..100 {
-            learning.take_over(&params, HERE, &pressed(1.0), RESTS);
+            learning.apply(&params, HERE, &pressed(1.0), AT_REST);
             let now = learning.factor(HERE, &pressed(1.0));
             assert!(now <= last);
             last = now;
         }
         assert!(last > 0.93 && last < 0.94, "{last}");
-        assert!((learning.correction().corrected() - 0.068).abs() < 1e-3);
+        assert!((learning.correction().correction_sum() - 0.068).abs() < 1e-3);
         assert!(learning.correction().energy_j() < 0.0);
         for _ in 0..3000 {
-            learning.take_over(&params, HERE, &pressed(1.0), RESTS);
+            learning.apply(&params, HERE, &pressed(1.0), AT_REST);
         }
         assert!((learning.factor(HERE, &pressed(1.0)) - 0.5).abs() < 0.02);
     }
 
     #[test]
-    fn issue_a_fall_after_a_deeper_press_gave_energy() {
+    fn issue_softening_after_deeper_press_added_energy() {
         let params = PredictParams::default();
-        let mut learning = taught(2.0);
+        let mut learning = learnt(2.0);
         for _ in 0..2000 {
-            learning.take_over(&params, HERE, &pressed(1.0), RESTS);
+            learning.apply(&params, HERE, &pressed(1.0), AT_REST);
         }
         for _ in 0..3000 {
-            learning.hear(HERE, 3.0, 5.0, 0.0);
-            learning.take_over(&params, HERE, &pressed(3.0), RESTS);
+            learning.add_sample(HERE, 3.0, 5.0, 0.0);
+            learning.apply(&params, HERE, &pressed(3.0), AT_REST);
             assert!(
                 learning.correction().energy_j() <= 0.0,
                 "{}",
@@ -208,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wavering_lesson_winds_nothing_up() {
+    fn alternating_samples_do_not_wind_up() {
         let params = PredictParams::default();
-        let mut learning = taught(1.0);
+        let mut learning = learnt(1.0);
         for round in 0..200 {
             let factor = if round % 2 == 0 { 1.1 } else { 0.9 };
             for _ in 0..20 {
-                learning.hear(HERE, 1.0, factor, 0.0);
-                learning.take_over(&params, HERE, &pressed(1.0), RESTS);
+                learning.add_sample(HERE, 1.0, factor, 0.0);
+                learning.apply(&params, HERE, &pressed(1.0), AT_REST);
             }
         }
         assert!((learning.factor(HERE, &pressed(1.0)) - 1.0).abs() < 0.02);

@@ -2,15 +2,15 @@
 //! stiffness at a displacement.
 //!
 //! Source: Hughes 2000, chapter 3, for the trilinear hexahedron with 2x2x2 Gauss points and the quadratic
-//! tetrahedron with 4. Tetrahedra with four nodes are not among them: of those that do not lock, one
-//! averages over the neighbours (Bonet and Burton 1998), which couples nodes two cells away and leaves
-//! bending stiff. Against volumetric locking: the volume change is averaged over the element (Nagtegaal, Parks and Rice
-//! 1974), as a modified gradient `Fbar = (Jbar / J)^(1/3) F` put into the energy, which keeps the
-//! stiffness symmetric (Simo, Taylor and Pister 1985), unlike the F-bar of de Souza Neto 1996. Of the
-//! linear law, which knows no `J`, the trace of the strain is averaged (Hughes 1980).
+//! tetrahedron with 4. Tetrahedra with four nodes are not used. The variant that does not lock averages over
+//! neighbours (Bonet and Burton 1998); it couples nodes two cells apart and is stiff in bending. Against
+//! volumetric locking: the volume change is averaged over the element (Nagtegaal, Parks and Rice 1974), by a
+//! modified gradient `Fbar = (Jbar / J)^(1/3) F` in the energy. This keeps the stiffness symmetric (Simo,
+//! Taylor and Pister 1985), unlike the F-bar of de Souza Neto 1996. In the linear law, which has no `J`, the
+//! trace of the strain is averaged (Hughes 1980).
 //!
-//! For the offline truth and the predictor's table; the servo's elements are those of
-//! [`explicit`](super::explicit).
+//! Used by the implicit solver, the static reference and the predictor's table; the elements of the servo are
+//! those of [`explicit`](super::explicit).
 //!
 //! Symbols: `g_a` gradient of the shape function of node `a` at rest, `w` weight of a Gauss point
 //! (volume at rest), `Jbar` mean of `J` over the element, `s = (Jbar / J)^(1/3)`,
@@ -20,88 +20,74 @@ use nalgebra::{Matrix3, SMatrix};
 use palpate_geometry::mesh::hex::CORNERS;
 use palpate_geometry::mesh::quadratic::EDGES;
 use palpate_twin::Vec3;
-use palpate_twin::law::{Elastic, Family, Law, Moduli, Tangent, cofactor};
+use palpate_twin::law::{ElasticLaw, LawFamily, MaterialLaw, Moduli, TangentMatrix, cofactor};
 use std::cmp::Ordering;
 
-/// Stiffness of an element: block `[a][b]` is the slope of the force on node `a` as `b` moves.
+/// Stiffness of an element: block `[a][b]` is the derivative of the force on node `a` by the displacement of
+/// node `b`.
 pub(crate) type Stiffness<const N: usize> = [[Matrix3<f64>; N]; N];
 
-/// How the change of volume is interpolated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Volumetric {
-    /// As everything else; locks as Poisson's ratio nears 0.5.
-    Full,
-    /// One value an element; free of volumetric locking.
-    #[default]
-    Mean,
-    /// One value an element for what exceeds a bulk modulus of `SHARED` shear moduli, the rest as
-    /// everything else. For tetrahedra: a displacement of second degree can change volume without any
-    /// change of shape, which a mean does not see, so that with it alone thin parts are too soft.
-    Shared,
-}
+/// Ratio of bulk to shear modulus of tetrahedra up to which volume is not averaged: Poisson's ratio 0.29, far
+/// from locking. A quadratic displacement can change volume pointwise with zero mean; with averaging alone
+/// thin parts are too soft.
+pub(crate) const BULK_OVER_SHEAR_LOCAL: f64 = 2.0;
 
-/// Bulk modulus over shear modulus up to which volume is not averaged by [`Volumetric::Shared`]: that
-/// of a Poisson's ratio of 0.29, far from locking.
-pub(crate) const SHARED: f64 = 2.0;
-
-/// The law of an element, with what of it resists the mean change of volume.
+/// Law of an element with the averaging of its volume change.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Split {
-    law: Law<f64>,
-    /// The law with less bulk modulus, of which nothing is averaged; of the difference all is.
-    soft: Option<Law<f64>>,
-    averaged: Averaged,
-    volumetric: Volumetric,
+pub(crate) struct AveragedLaw {
+    /// Law without averaging.
+    pub(crate) law: MaterialLaw,
+    /// Law with a smaller bulk modulus, which is not averaged; the remainder is averaged completely.
+    soft: Option<MaterialLaw>,
+    averaged: Averaging,
+    family: LawFamily,
+    local_ratio: f64,
 }
 
-impl Split {
-    /// The law of a family with these moduli.
+impl AveragedLaw {
+    /// Constructs the law of a family with these moduli. The part of the bulk modulus above `shared` shear
+    /// moduli acts on the mean volume change of the element; the rest acts pointwise. Zero averages
+    /// everything, infinity nothing, which locks as Poisson's ratio approaches 0.5.
     #[must_use]
-    pub(crate) fn new(family: Family, moduli: Moduli, volumetric: Volumetric) -> Self {
-        let law = Law::new(family, moduli);
-        let least = SHARED * moduli.mu_pa;
-        let shared = volumetric == Volumetric::Shared;
+    pub(crate) fn new(family: LawFamily, moduli: Moduli, shared: f64) -> Self {
+        let law = MaterialLaw::new(family, moduli);
+        let least = shared * moduli.mu_pa;
         let stiff = moduli.bulk_pa() > least;
         let soft = Moduli::from_bulk(moduli.mu_pa, least);
         let averaged = match law {
-            _ if volumetric == Volumetric::Full || (shared && !stiff) => Averaged::Nothing,
-            Law::Linear(_) => Averaged::Trace,
-            _ => Averaged::Volume,
+            _ if !stiff => Averaging::Nothing,
+            MaterialLaw::Linear(_) => Averaging::Trace,
+            _ => Averaging::Volume,
         };
         Self {
             law,
-            soft: (shared && stiff).then(|| Law::new(family, soft)),
+            soft: (shared > 0.0 && stiff).then(|| MaterialLaw::new(family, soft)),
             averaged,
-            volumetric,
+            family,
+            local_ratio: shared,
         }
     }
 
-    /// As it is, with other moduli.
+    /// Returns the same law with other moduli.
     #[must_use]
-    pub(crate) fn with(&self, family: Family, moduli: Moduli) -> Self {
-        Self::new(family, moduli, self.volumetric)
+    pub(crate) fn with_moduli(&self, moduli: Moduli) -> Self {
+        Self::new(self.family, moduli, self.local_ratio)
     }
 
-    /// The whole law.
-    #[must_use]
-    pub(crate) fn law(&self) -> &Law<f64> {
-        &self.law
-    }
-
-    /// Laws that sum to the whole, what of each is averaged, and their signs.
-    fn terms(&self) -> impl Iterator<Item = (&Law<f64>, Averaged, f64)> {
+    /// Returns laws that sum to the whole, the averaging of each, and their signs.
+    fn terms(&self) -> impl Iterator<Item = (&MaterialLaw, Averaging, f64)> {
         let soft = self.soft.iter();
-        let pair = |soft| [(soft, Averaged::Nothing, 1.0), (soft, self.averaged, -1.0)];
+        let pair = |soft| [(soft, Averaging::Nothing, 1.0), (soft, self.averaged, -1.0)];
         std::iter::once((&self.law, self.averaged, 1.0)).chain(soft.flat_map(pair))
     }
 }
 
 /// Shape gradients and weights of the `P` Gauss points of an element with `N` nodes at rest.
 #[derive(Debug, Clone)]
-pub(crate) struct Points<const N: usize = 8, const P: usize = 8> {
-    /// Gradients `g_a` of every point \[1 / length\].
+pub(crate) struct GaussPoints<const N: usize = 8, const P: usize = 8> {
+    /// Gradients `g_a` at every point \[1 / length\].
     pub(crate) gradients: [[Vec3; N]; P],
-    /// Weights, which sum to the volume of the element.
+    /// Weights; their sum is the volume of the element.
     pub(crate) weights: [f64; P],
 }
 
@@ -111,8 +97,8 @@ const GAUSS: f64 = 0.577_350_269_189_625_8;
 /// Local coordinates of the Gauss points of a tetrahedron, `(5 - sqrt 5) / 20` and `(5 + 3 sqrt 5) / 20`.
 const TET_GAUSS: [f64; 2] = [0.138_196_601_125_010_5, 0.585_410_196_624_968_5];
 
-impl Points<8, 8> {
-    /// Of a hexahedron whose corners are at `corners` at rest.
+impl GaussPoints<8, 8> {
+    /// Computes the points of a hexahedron with `corners` at rest.
     #[must_use]
     pub(crate) fn of_hex(corners: &[Vec3; 8]) -> Self {
         let mut points = Self {
@@ -121,7 +107,7 @@ impl Points<8, 8> {
         };
         for (point, signs) in CORNERS.iter().enumerate() {
             let slopes = slopes(signs.map(|sign| sign * GAUSS));
-            // columns: change of place along each local coordinate
+            // columns: change of position along each local coordinate
             let mut jacobian = Matrix3::zeros();
             for (corner, slope) in corners.iter().zip(&slopes) {
                 jacobian += corner * slope.transpose();
@@ -135,9 +121,9 @@ impl Points<8, 8> {
     }
 }
 
-impl Points<10, 4> {
-    /// Of a tetrahedron whose nodes are at `nodes` at rest; those between corners are taken to be in the
-    /// middle of their edges.
+impl GaussPoints<10, 4> {
+    /// Computes the points of a tetrahedron with `nodes` at rest; edge nodes are assumed to be in the middle
+    /// of their edges.
     #[must_use]
     pub(crate) fn of_tet(nodes: &[Vec3; 10]) -> Self {
         let [a, b, c, d] = [0, 1, 2, 3].map(|corner| nodes[corner]);
@@ -163,15 +149,15 @@ impl Points<10, 4> {
     }
 }
 
-impl<const N: usize, const P: usize> Points<N, P> {
-    /// Volume of the element at rest.
+impl<const N: usize, const P: usize> GaussPoints<N, P> {
+    /// Returns the volume of the element at rest.
     #[must_use]
     pub(crate) fn volume(&self) -> f64 {
         self.weights.iter().sum()
     }
 }
 
-/// Slopes of the shape functions in local coordinates.
+/// Derivatives of the shape functions in local coordinates.
 fn slopes(local: [f64; 3]) -> [Vec3; 8] {
     CORNERS.map(|signs| {
         let [x, y, z] = [0, 1, 2].map(|axis| 1.0 + signs[axis] * local[axis]);
@@ -180,32 +166,32 @@ fn slopes(local: [f64; 3]) -> [Vec3; 8] {
 }
 
 /// One Gauss point at a displacement.
-struct Strained {
+struct PointStrain {
     f: Matrix3<f64>,
     /// `F^-T`.
     g: Matrix3<f64>,
     j: f64,
     /// `s`; 1 without averaging of volume.
     s: f64,
-    /// What averaging of the trace adds to the diagonal of `f`.
+    /// Value that averaging of the trace adds to the diagonal of `f`.
     shift: f64,
     weight: f64,
 }
 
-impl Strained {
-    /// The gradient that a law is asked about.
-    fn modified(&self, averaged: Averaged) -> Matrix3<f64> {
+impl PointStrain {
+    /// Returns the deformation gradient at which the law is evaluated.
+    fn modified(&self, averaged: Averaging) -> Matrix3<f64> {
         match averaged {
-            Averaged::Nothing => self.f,
-            Averaged::Volume => self.f * self.s,
-            Averaged::Trace => self.f + Matrix3::identity() * self.shift,
+            Averaging::Nothing => self.f,
+            Averaging::Volume => self.f * self.s,
+            Averaging::Trace => self.f + Matrix3::identity() * self.shift,
         }
     }
 }
 
-/// What is averaged over the element.
+/// Quantity that is averaged over the element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Averaged {
+enum Averaging {
     Nothing,
     /// `J`.
     Volume,
@@ -213,20 +199,24 @@ enum Averaged {
     Trace,
 }
 
-/// An element at a displacement.
+/// Element at a displacement.
 pub(crate) struct Deformed<'a, const N: usize, const P: usize> {
-    points: &'a Points<N, P>,
-    split: &'a Split,
-    strained: [Strained; P],
+    points: &'a GaussPoints<N, P>,
+    split: &'a AveragedLaw,
+    strained: [PointStrain; P],
     /// `Jbar`.
     mean: f64,
 }
 
 impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
-    /// Of the element `points` with its nodes displaced by `u`.
+    /// Evaluates the element `points` with its nodes displaced by `u`.
     #[must_use]
-    pub(crate) fn new(points: &'a Points<N, P>, split: &'a Split, u: &[Vec3; N]) -> Self {
-        let mut strained = [0; P].map(|_| Strained {
+    pub(crate) fn new(
+        points: &'a GaussPoints<N, P>,
+        split: &'a AveragedLaw,
+        u: &[Vec3; N],
+    ) -> Self {
+        let mut strained = [0; P].map(|_| PointStrain {
             f: Matrix3::identity(),
             g: Matrix3::identity(),
             j: 1.0,
@@ -249,9 +239,9 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
         let (mean, trace) = (volume / points.volume(), trace / points.volume());
         for at in &mut strained {
             match split.averaged {
-                Averaged::Nothing => {}
-                Averaged::Volume => at.s = libm::cbrt(mean / at.j),
-                Averaged::Trace => at.shift = (trace - at.f.trace()) / 3.0,
+                Averaging::Nothing => {}
+                Averaging::Volume => at.s = libm::cbrt(mean / at.j),
+                Averaging::Trace => at.shift = (trace - at.f.trace()) / 3.0,
             }
         }
         Self {
@@ -262,27 +252,28 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
         }
     }
 
-    /// Deformation gradient at a Gauss point.
+    /// Returns the deformation gradient at a Gauss point.
     #[must_use]
     pub(crate) fn gradient(&self, point: usize) -> &Matrix3<f64> {
         &self.strained[point].f
     }
 
-    /// Elastic energy; infinite if a Gauss point is inverted under a law of volume.
+    /// Returns the elastic energy; infinite if a Gauss point is inverted under a law of volume.
     #[must_use]
     pub(crate) fn energy(&self) -> f64 {
         let inverted = self.strained.iter().any(|at| at.j <= 0.0);
-        if self.split.averaged == Averaged::Volume && (inverted || self.mean <= 0.0) {
+        if self.split.averaged == Averaging::Volume && (inverted || self.mean <= 0.0) {
             return f64::INFINITY;
         }
-        let of = |(law, averaged, sign): (&Law<f64>, Averaged, f64)| {
-            let energy = |at: &Strained| at.weight * law.energy(&at.modified(averaged));
+        let of = |(law, averaged, sign): (&MaterialLaw, Averaging, f64)| {
+            let energy = |at: &PointStrain| at.weight * law.energy(&at.modified(averaged));
             sign * self.strained.iter().map(energy).sum::<f64>()
         };
         self.split.terms().map(of).sum()
     }
 
-    /// Forces that hold the nodes: the energy's gradient in the displacements.
+    /// Returns the nodal forces in equilibrium with the stress: the gradient of the energy by the
+    /// displacements.
     #[must_use]
     pub(crate) fn forces(&self) -> [Vec3; N] {
         let mut stresses = [Matrix3::zeros(); P];
@@ -306,35 +297,35 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
         forces
     }
 
-    /// Stress of every point, with its part of the work of the mean.
-    fn stresses(&self, law: &Law<f64>, averaged: Averaged) -> [Matrix3<f64>; P] {
+    /// Returns the stress of every point, including its share of the averaged term.
+    fn stresses(&self, law: &MaterialLaw, averaged: Averaging) -> [Matrix3<f64>; P] {
         let mut stresses = [Matrix3::zeros(); P];
         let mut pressure = 0.0;
         for (at, stress) in self.strained.iter().zip(&mut stresses) {
             *stress = law.stress(&at.modified(averaged));
             match averaged {
-                Averaged::Nothing => {}
-                Averaged::Volume => {
+                Averaging::Nothing => {}
+                Averaging::Volume => {
                     let p = stress.dot(&at.f) * at.s / 3.0;
                     pressure += at.weight * p;
                     *stress = *stress * at.s - at.g * p;
                 }
-                Averaged::Trace => {
+                Averaging::Trace => {
                     let p = stress.trace() / 3.0;
                     pressure += at.weight * p;
                     *stress -= Matrix3::identity() * p;
                 }
             }
         }
-        // shared out by what every point adds to the mean
+        // distributed by the contribution of every point to the mean
         match averaged {
-            Averaged::Nothing => {}
-            Averaged::Volume => {
+            Averaging::Nothing => {}
+            Averaging::Volume => {
                 let share = pressure / (self.points.volume() * self.mean);
                 let points = stresses.iter_mut().zip(&self.strained);
                 points.for_each(|(stress, at)| *stress += at.g * (share * at.j));
             }
-            Averaged::Trace => {
+            Averaging::Trace => {
                 let share = Matrix3::identity() * (pressure / self.points.volume());
                 stresses.iter_mut().for_each(|stress| *stress += share);
             }
@@ -342,22 +333,22 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
         stresses
     }
 
-    /// Slope of [`Deformed::forces`]; symmetric.
+    /// Returns the derivative of [`Deformed::forces`]; symmetric.
     #[must_use]
     pub(crate) fn stiffness(&self) -> Stiffness<N> {
         let mut whole = [[Matrix3::zeros(); N]; N];
         for (law, averaged, sign) in self.split.terms() {
             let added = match averaged {
-                Averaged::Nothing => self.plain_stiffness(law),
-                Averaged::Volume => self.volume_stiffness(law),
-                Averaged::Trace => self.trace_stiffness(law),
+                Averaging::Nothing => self.unaveraged_stiffness(law),
+                Averaging::Volume => self.volume_stiffness(law),
+                Averaging::Trace => self.trace_stiffness(law),
             };
             each_block(&mut whole, |block, a, b| *block += added[a][b] * sign);
         }
         whole
     }
 
-    fn plain_stiffness(&self, law: &Law<f64>) -> Stiffness<N> {
+    fn unaveraged_stiffness(&self, law: &MaterialLaw) -> Stiffness<N> {
         let mut whole = [[Matrix3::zeros(); N]; N];
         for (point, at) in self.strained.iter().enumerate() {
             let tangent = law.tangent_matrix(&at.f) * at.weight;
@@ -367,8 +358,8 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
         whole
     }
 
-    /// Of the linear law: what resists the trace at a point resists its mean instead.
-    fn trace_stiffness(&self, law: &Law<f64>) -> Stiffness<N> {
+    /// Stiffness of the linear law: the resistance to the trace at a point acts on its mean instead.
+    fn trace_stiffness(&self, law: &MaterialLaw) -> Stiffness<N> {
         let unit = Column::from_column_slice(Matrix3::<f64>::identity().as_slice());
         let tangent = law.tangent_matrix(&Matrix3::identity());
         let bulk = unit.dot(&(tangent * unit)) / 9.0;
@@ -386,17 +377,17 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
         whole
     }
 
-    fn volume_stiffness(&self, law: &Law<f64>) -> Stiffness<N> {
+    fn volume_stiffness(&self, law: &MaterialLaw) -> Stiffness<N> {
         let mut whole = [[Matrix3::zeros(); N]; N];
         let curved: [Curved; P] =
             std::array::from_fn(|point| Curved::new(law, &self.strained[point]));
-        let weighed = |value: &dyn Fn(&Curved) -> f64| -> f64 {
+        let weighted_sum = |value: &dyn Fn(&Curved) -> f64| -> f64 {
             let pairs = curved.iter().zip(&self.points.weights);
             pairs.map(|(curved, weight)| weight * value(curved)).sum()
         };
         let volume = self.points.volume() * self.mean;
-        let share = weighed(&|c| c.p) / volume;
-        // `rate` gives dJbar / Jbar, `cross` what a change of it does to the nodes
+        let share = weighted_sum(&|c| c.p) / volume;
+        // `rate` maps to dJbar / Jbar, `cross` maps a change of it to the nodes
         let (mut rate, mut cross) = ([Vec3::zeros(); N], [Vec3::zeros(); N]);
         for (point, curved) in curved.iter().enumerate() {
             let (at, gradients) = (&self.strained[point], &self.points.gradients[point]);
@@ -406,7 +397,7 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
             add_row(&mut cross, &curved.cross, at.weight, gradients);
         }
         mirror(&mut whole);
-        let square = weighed(&|c| c.square);
+        let square = weighted_sum(&|c| c.square);
         each_block(&mut whole, |block, a, b| {
             *block += rate[a] * (cross[b] + rate[b] * square).transpose()
                 + cross[a] * rate[b].transpose();
@@ -418,19 +409,19 @@ impl<'a, const N: usize, const P: usize> Deformed<'a, N, P> {
 /// A gradient as a column, entry `(i, J)` at `i + 3 J`.
 type Column = SMatrix<f64, 9, 1>;
 
-/// Second variation of the averaged energy at one Gauss point. With `r = dJbar / Jbar` it is
-/// `dF : local : dF + 2 r cross : dF + r^2 square`, beside what the mean itself curves.
+/// Second variation of the averaged energy at one Gauss point. With `r = dJbar / Jbar` it is `dF : local : dF
+/// + 2 r cross : dF + r^2 square`, without the curvature of the mean itself.
 struct Curved {
     g: Column,
-    twist: Tangent<f64>,
-    local: Tangent<f64>,
+    inverse_variation: TangentMatrix,
+    local: TangentMatrix,
     cross: Column,
     square: f64,
     p: f64,
 }
 
 impl Curved {
-    fn new(law: &Law<f64>, at: &Strained) -> Self {
+    fn new(law: &MaterialLaw, at: &PointStrain) -> Self {
         let modified = at.f * at.s;
         let stress = law.stress(&modified);
         let tangent = law.tangent_matrix(&modified);
@@ -441,7 +432,7 @@ impl Curved {
         // d ln s = (r - g : dF) / 3, so dFbar = s (dF - F (g : dF) / 3) + s F r / 3
         let along = tangent * f * (s * s);
         let steep = along.dot(&f);
-        let twist = twist(&at.g);
+        let twist = inverse_transpose_variation(&at.g);
         let mixed = (along + stress * s) * third;
         let outer = mixed * g.transpose();
         let round = g * g.transpose() * ((steep * third + p) * third);
@@ -450,20 +441,20 @@ impl Curved {
             cross: mixed - g * ((steep * third + p) * third),
             square: steep * third * third - 2.0 * third * p,
             g,
-            twist,
+            inverse_variation: twist,
             p,
         }
     }
 
-    /// Second variation of `J` over `J`, times `factor`.
-    fn volume_curvature(&self, factor: f64) -> Tangent<f64> {
-        (self.g * self.g.transpose() + self.twist) * factor
+    /// Returns the second variation of `J` over `J`, times `factor`.
+    fn volume_curvature(&self, factor: f64) -> TangentMatrix {
+        (self.g * self.g.transpose() + self.inverse_variation) * factor
     }
 }
 
-/// The form `dF -> -(g dF^T g)`: how `F^-T` changes.
-fn twist(g: &Matrix3<f64>) -> Tangent<f64> {
-    Tangent::from_fn(|row, column| -g[(row % 3, column / 3)] * g[(column % 3, row / 3)])
+/// Variation of `F^-T`: the form `dF -> -(g dF^T g)`.
+fn inverse_transpose_variation(g: &Matrix3<f64>) -> TangentMatrix {
+    TangentMatrix::from_fn(|row, column| -g[(row % 3, column / 3)] * g[(column % 3, row / 3)])
 }
 
 /// Adds a form on gradients to one on the nodes of an element.
@@ -477,7 +468,7 @@ fn add_row<const N: usize>(row: &mut [Vec3; N], form: &Column, factor: f64, grad
 /// Adds one Gauss point's tangent to the blocks on and below the diagonal.
 pub(super) fn add_point<const N: usize>(
     whole: &mut Stiffness<N>,
-    tangent: &Tangent<f64>,
+    tangent: &TangentMatrix,
     gradients: &[Vec3; N],
 ) {
     for (b, gradient) in gradients.iter().enumerate() {
@@ -494,7 +485,7 @@ pub(super) fn add_point<const N: usize>(
     }
 }
 
-/// Copies what is below the diagonal above it.
+/// Copies the blocks below the diagonal to those above it.
 pub(super) fn mirror<const N: usize>(whole: &mut Stiffness<N>) {
     let below = *whole;
     each_block(whole, |block, a, b| match a.cmp(&b) {
@@ -508,7 +499,7 @@ pub(super) fn mirror<const N: usize>(whole: &mut Stiffness<N>) {
     });
 }
 
-/// Every block with its row and column.
+/// Calls `change` with every block, its row and its column.
 pub(super) fn each_block<const N: usize>(
     whole: &mut Stiffness<N>,
     mut change: impl FnMut(&mut Matrix3<f64>, usize, usize),

@@ -1,32 +1,32 @@
-//! Dense partial Cholesky factorisation: the work of static condensation, offline.
+//! Dense partial Cholesky factorisation for static condensation, which runs offline.
 //!
-//! Source: right-looking blocked Cholesky (Golub and Van Loan 2013, section 4.2), trailing updates
-//! in packed strips of rows so that the compiler vectorises them. Products and sums are fused by
-//! name, which rounds alike on every machine; one without the instruction is slow.
+//! Source: right-looking blocked Cholesky (Golub and Van Loan 2013, section 4.2). Trailing updates run in
+//! packed strips of rows so that the compiler vectorises them. Products and sums are fused explicitly, which
+//! rounds alike on every machine; machines without the instruction are slow.
 
 use multiversion::multiversion;
 
-/// Columns that are factored before the rest is updated.
+/// Columns factored before the trailing matrix is updated.
 const PANEL: usize = 64;
 /// Rows of a strip.
 const STRIP: usize = 8;
-/// Columns of a tile, half a strip: eight sums of a vector each stay in registers on any machine
-/// (measured against tiles of 8 by 8 to 24 by 8, which some machine spills).
+/// Columns of a tile, half a strip: eight vector accumulators stay in registers on every machine (measured
+/// against tiles of 8 by 8 to 24 by 8, which spill on some).
 const TILE: usize = 4;
-/// Strips whose rows are updated together: 128 KiB of a panel.
+/// Strips updated together: 128 KiB of a panel.
 const GROUP: usize = 32;
 
 /// A pivot that is not positive: the matrix is not positive definite.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("pivot {column} is {pivot}; expected above 0: is the tissue held?")]
-pub struct NotPositive {
+#[error("pivot {column} is {pivot}; expected above 0: is the tissue supported?")]
+pub struct NotPositiveDefinite {
     /// Column of the pivot within its matrix.
     pub column: usize,
     /// Its value.
     pub pivot: f64,
 }
 
-/// A symmetric matrix, of which the lower triangle counts, column after column.
+/// Symmetric matrix in column-major order; only the lower triangle is read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Front {
     /// Rows and columns.
@@ -36,7 +36,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// A zero matrix.
+    /// Returns a zero matrix.
     #[must_use]
     pub(crate) fn zeros(size: usize) -> Self {
         Self {
@@ -45,12 +45,12 @@ impl Front {
         }
     }
 
-    /// Eliminates the first `count` columns: they become those of the factor `L`, the rest the Schur
+    /// Eliminates the first `count` columns: they become the columns of the factor `L`, the rest the Schur
     /// complement.
     ///
     /// # Errors
     /// At the first pivot that is not positive.
-    pub(crate) fn eliminate(&mut self, count: usize) -> Result<(), NotPositive> {
+    pub(crate) fn eliminate(&mut self, count: usize) -> Result<(), NotPositiveDefinite> {
         let strips = self.size.div_ceil(STRIP);
         let mut packed = vec![0.0; strips * STRIP * PANEL.min(count)];
         let mut from = 0;
@@ -63,12 +63,15 @@ impl Front {
         Ok(())
     }
 
-    /// Responses of the combinations `weights` of unknowns to unit loads on the same combinations:
-    /// `B^T A^-1 B`, both triangles, as the Schur complement of `[A B; B^T 0]`.
+    /// Returns `B^T A^-1 B`, both triangles: the responses of the combinations `weights` of unknowns to unit
+    /// loads on the same combinations. Computed as the Schur complement of `[A B; B^T 0]`.
     ///
     /// # Errors
     /// At the first pivot that is not positive.
-    pub(crate) fn respond(&self, weights: &[Vec<(usize, f64)>]) -> Result<Self, NotPositive> {
+    pub(crate) fn respond(
+        &self,
+        weights: &[Vec<(usize, f64)>],
+    ) -> Result<Self, NotPositiveDefinite> {
         let (size, whole) = (self.size, self.size + weights.len());
         let mut joined = Self::zeros(whole);
         for column in 0..size {
@@ -95,16 +98,16 @@ impl Front {
 
 /// Factors the columns `from..to`, all rows.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-fn factor(front: &mut Front, from: usize, to: usize) -> Result<(), NotPositive> {
+fn factor(front: &mut Front, from: usize, to: usize) -> Result<(), NotPositiveDefinite> {
     let size = front.size;
     for column in from..to {
         let (done, open) = front.entries.split_at_mut(size * column);
         let target = &mut open[column..size];
-        let earlier = |index: usize| &done[size * index + column..][..size - column];
+        let earlier_column = |index: usize| &done[size * index + column..][..size - column];
         let mut next = from;
         // four at a time, in the order of one at a time
         while next + 4 <= column {
-            let [a, b, c, d] = [0, 1, 2, 3].map(|more| earlier(next + more));
+            let [a, b, c, d] = [0, 1, 2, 3].map(|offset| earlier_column(next + offset));
             let [fa, fb, fc, fd] = [-a[0], -b[0], -c[0], -d[0]];
             let rows = target.iter_mut().zip(a).zip(b).zip(c).zip(d);
             for ((((target, a), b), c), d) in rows {
@@ -114,7 +117,7 @@ fn factor(front: &mut Front, from: usize, to: usize) -> Result<(), NotPositive> 
             next += 4;
         }
         for index in next..column {
-            let source = earlier(index);
+            let source = earlier_column(index);
             let factor = -source[0];
             for (target, source) in target.iter_mut().zip(source) {
                 *target = factor.mul_add(*source, *target);
@@ -122,7 +125,7 @@ fn factor(front: &mut Front, from: usize, to: usize) -> Result<(), NotPositive> 
         }
         let pivot = target[0];
         if pivot.is_nan() || pivot <= 0.0 {
-            return Err(NotPositive { column, pivot });
+            return Err(NotPositiveDefinite { column, pivot });
         }
         let scale = 1.0 / pivot.sqrt();
         for value in target {
@@ -132,7 +135,7 @@ fn factor(front: &mut Front, from: usize, to: usize) -> Result<(), NotPositive> 
     Ok(())
 }
 
-/// Subtracts what the columns `from..to` explain from the columns behind them. `packed` has room for
+/// Subtracts the contribution of the columns `from..to` from the columns behind them. `packed` has room for
 /// the panel.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 fn update(front: &mut Front, from: usize, to: usize, packed: &mut [f64]) {
@@ -141,7 +144,7 @@ fn update(front: &mut Front, from: usize, to: usize, packed: &mut [f64]) {
     let packed = &mut packed[..strips * depth * STRIP];
     pack(front, from, to, packed);
     let strip = |index: usize| &packed[index * depth * STRIP..][..depth * STRIP];
-    // rows in groups that stay in the cache while all columns pass
+    // groups of rows stay in the cache while all columns pass
     for group in (0..strips).step_by(GROUP) {
         let end = strips.min(group + GROUP);
         for right in 0..end {
@@ -159,8 +162,8 @@ fn update(front: &mut Front, from: usize, to: usize, packed: &mut [f64]) {
     }
 }
 
-/// The columns `from..to` below row `to` in strips of rows, column after column; rows that are missing
-/// to a whole strip are zero.
+/// Packs the columns `from..to` below row `to` into strips of rows, column after column; missing rows of the
+/// last strip are zero.
 #[inline(always)]
 fn pack(front: &Front, from: usize, to: usize, packed: &mut [f64]) {
     let (size, depth) = (front.size, to - from);
@@ -175,7 +178,7 @@ fn pack(front: &Front, from: usize, to: usize, packed: &mut [f64]) {
     }
 }
 
-/// Tile of the product of a packed strip and half of another, column after column.
+/// Returns a tile of the product of a packed strip and half of another, column after column.
 #[inline(always)]
 fn product(below: &[f64], across: &[f64], half: usize) -> [[f64; STRIP]; TILE] {
     let mut tile = [[0.0; STRIP]; TILE];
@@ -191,7 +194,7 @@ fn product(below: &[f64], across: &[f64], half: usize) -> [[f64; STRIP]; TILE] {
     tile
 }
 
-/// Subtracts a tile whose first entry is at `(row, column)`, as far as the matrix reaches.
+/// Subtracts a tile whose first entry is at `(row, column)`; entries outside the matrix are ignored.
 #[inline(always)]
 fn subtract(front: &mut Front, tile: &[[f64; STRIP]; TILE], row: usize, column: usize) {
     let size = front.size;

@@ -1,34 +1,33 @@
 //! Continuum tissue by finite elements.
 //!
-//! `solid` is a mesh with laws, without units; `element` one hexahedron; `probe` a rigid sphere
-//! against the faces of the surface; `sparse` the tangent matrix and the linear solver.
-//! `condense` reduces a solid to a patch of its surface, `compliance` keeps how the faces of the patch move under force,
-//! `stored` writes and reads that, and `predictor` answers a touch of the patch in microseconds; `masked` lets a
-//! late tick feel it. Behind [`palpate_twin::Tissue`] are
-//! [`explicit`], the default twin, made for the tick of a servo, and [`implicit`], for any law and
-//! viscous materials, too slow for a tick.
+//! `solid` is a mesh with laws, without units; `element` is one hexahedron or tetrahedron. `sphere_contact`
+//! presses a rigid sphere against the faces of the surface. `sparse` holds the tangent matrix and the linear
+//! solver. `condensation` reduces a solid to a patch of its surface with the dense factorisation in `front`.
+//! `compliance` is the resulting table, and `compliance_bytes` writes and reads it. `predictor` computes the
+//! contact force of a sphere on the patch in microseconds. `deadline_fallback` uses it for late ticks. Two
+//! tissues implement [`palpate_twin::Tissue`]: [`explicit`], the default twin, is fast enough for the servo
+//! tick. [`implicit`] accepts any law and viscous materials and is too slow for the tick.
 //!
-//! Inside, lengths are over the extent of the mesh and stresses over its stiffest shear modulus, so
-//! that no tolerance depends on the size or the softness of the tissue.
+//! Internally, lengths are divided by the extent of the mesh and stresses by its largest shear modulus. No
+//! tolerance depends on the size or the softness of the tissue.
 
 mod compliance;
-mod condense;
+mod compliance_bytes;
+mod condensation;
+mod deadline_fallback;
 mod element;
 pub mod explicit;
 mod front;
 pub mod implicit;
-mod masked;
 mod predictor;
-mod probe;
 mod solid;
 mod sparse;
-mod stored;
+mod sphere_contact;
 #[cfg(test)]
 mod tests;
 
-pub use compliance::{Compliance, ComplianceError, Patch};
-pub use element::Volumetric;
-pub use masked::Masked;
-pub use predictor::{Answer, Ball, Contacts};
-pub use solid::{Solid, SolidError, Support};
-pub use stored::StoredError;
+pub use compliance::{ComplianceError, ComplianceTable, Patch};
+pub use compliance_bytes::ComplianceDecodeError;
+pub use deadline_fallback::FallbackPredictor;
+pub use predictor::{ContactSolver, ContactSphere, SphereForce};
+pub use solid::Solid;

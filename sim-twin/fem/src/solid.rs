@@ -1,196 +1,128 @@
-//! A mesh with laws and supports, without units: what the implicit solver and the predictor's table are made
-//! from.
+//! Mesh with laws and supports, without units: input of the implicit solver and of the predictor's table.
 //!
 //! Source: ours; see [`super`] for the scales. Vectors over the nodes are slices of `Vec3`, in the
 //! order of the mesh.
 
-use super::element::{Deformed, Points, Split, Volumetric};
+use super::element::{AveragedLaw, BULK_OVER_SHEAR_LOCAL, Deformed, GaussPoints};
 use super::sparse::BlockMatrix;
 use nalgebra::Matrix3;
-use palpate_geometry::mesh::defect::Finding;
-use palpate_geometry::mesh::hex::{HexError, HexMesh, Side};
-use palpate_geometry::mesh::quadratic::Quadratic;
+use palpate_geometry::mesh::hex::{BlockSide, HexMesh};
+use palpate_geometry::mesh::quadratic::QuadraticTetMesh;
 use palpate_twin::Vec3;
-use palpate_twin::law::{Elastic, Family, FamilyError, Moduli};
+use palpate_twin::law::{ElasticLaw, LawFamily, Moduli};
 
-/// Directions in which a side of the block cannot move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Support {
-    /// Not at all.
-    Fixed(Side),
-    /// Not along its normal: a plane of symmetry, or a smooth wall.
-    Sliding(Side),
-}
-
-/// Why mesh and materials make no solid.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum SolidError {
-    /// The mesh is unfit.
-    #[error(transparent)]
-    Mesh(#[from] HexError),
-    /// Moduli are not one a cell.
-    #[error("{found} moduli for {cells} cells")]
-    Count {
-        /// Cells of the mesh.
-        cells: usize,
-        /// Moduli given.
-        found: usize,
-    },
-    /// A mesh of tetrahedra is unfit.
-    #[error(transparent)]
-    Tets(#[from] Finding),
-    /// A modulus is out of range.
-    #[error("cell {cell} has moduli {moduli:?}; expected shear and bulk modulus above 0")]
-    Modulus {
-        /// The cell.
-        cell: usize,
-        /// Its moduli.
-        moduli: Moduli,
-    },
-    /// The law is unfit.
-    #[error(transparent)]
-    Law(#[from] FamilyError),
-    /// Nothing holds the mesh.
-    #[error("nothing is fixed: nothing would hold the tissue")]
-    Unsupported,
-}
-
-/// A mesh with a law a cell, without units: hexahedra, or tetrahedra with ten nodes and four points.
+/// Mesh with one law per cell, without units: hexahedra, or tetrahedra with ten nodes and four points.
 #[derive(Debug, Clone)]
 pub struct Solid<const N: usize = 8, const P: usize = 8> {
-    /// Places of the nodes at rest.
+    /// Positions of the nodes at rest.
     pub(crate) nodes: Vec<Vec3>,
     /// Nodes of every cell.
     pub(crate) cells: Vec<[u32; N]>,
     /// Law of every cell.
-    pub(crate) laws: Vec<Split>,
-    /// Directions in which every node cannot move.
+    pub(crate) laws: Vec<AveragedLaw>,
+    /// Directions in which each node is fixed.
     pub(crate) fixed: Vec<[bool; 3]>,
-    /// Metres a unit of length.
+    /// Unit of length \[m\].
     pub(crate) length_m: f64,
-    /// Pascals a unit of stress.
+    /// Unit of stress \[Pa\].
     pub(crate) stress_pa: f64,
-    /// From the places of a cell's nodes to its points.
-    points: fn(&[Vec3; N]) -> Points<N, P>,
+    /// Function from the positions of a cell's nodes to its Gauss points.
+    points: fn(&[Vec3; N]) -> GaussPoints<N, P>,
 }
 
 impl Solid<8, 8> {
-    /// A solid on a checked mesh, with one pair of moduli a cell.
+    /// Constructs a solid from a checked hexahedral mesh, fixed at its bottom. `moduli` has one entry per
+    /// cell; `family` has passed [`LawFamily::check`].
     ///
-    /// # Errors
-    /// Names the cell whose moduli or shape are unfit.
-    pub fn new(
-        mesh: &HexMesh,
-        law: (Family, &[Moduli]),
-        supports: &[Support],
-        volumetric: Volumetric,
-    ) -> Result<Self, SolidError> {
-        mesh.check()?;
-        if !supports.iter().any(|s| matches!(s, Support::Fixed(_))) {
-            return Err(SolidError::Unsupported);
+    /// # Panics
+    /// If there is not one entry per cell.
+    #[must_use]
+    pub fn new(mesh: &HexMesh, family: LawFamily, moduli: &[Moduli]) -> Self {
+        let mut fixed = vec![[false; 3]; mesh.nodes_m.len()];
+        for node in mesh.side_nodes(BlockSide::ZMin) {
+            fixed[node as usize] = [true; 3];
         }
-        let laws = Laws::new(law.0, law.1, volumetric, mesh.cells.len())?;
+        let (laws, stress_pa) = laws(family, moduli, 0.0);
         let length_m = mesh.extent_m();
-        Ok(Self {
+        Self {
             nodes: mesh.nodes_m.iter().map(|x| x / length_m).collect(),
             cells: mesh.cells.clone(),
-            laws: laws.laws,
-            fixed: fixed(mesh, supports),
+            laws,
+            fixed,
             length_m,
-            stress_pa: laws.stress_pa,
-            points: Points::of_hex,
-        })
+            stress_pa,
+            points: GaussPoints::of_hex,
+        }
+        .checked()
     }
 }
 
 impl Solid<10, 4> {
-    /// A solid of quadratic tetrahedra, with one pair of moduli a cell; nodes that are `held` do not move.
+    /// Constructs a solid of checked quadratic tetrahedra, as [`Solid::new`]; nodes that are `supported` do
+    /// not move.
     ///
-    /// # Errors
-    /// Names the cell whose moduli or shape are unfit.
+    /// # Panics
+    /// If there is not one entry per cell, or if no node is supported.
+    #[must_use]
     pub(crate) fn of_tets(
-        mesh: &Quadratic,
-        law: (Family, &[Moduli]),
-        held: &[bool],
-        volumetric: Volumetric,
-    ) -> Result<Self, SolidError> {
-        mesh.corners().check()?;
-        if !held.contains(&true) {
-            return Err(SolidError::Unsupported);
-        }
-        let laws = Laws::new(law.0, law.1, volumetric, mesh.cells.len())?;
+        mesh: &QuadraticTetMesh,
+        family: LawFamily,
+        moduli: &[Moduli],
+        supported: &[bool],
+    ) -> Self {
+        let (laws, stress_pa) = laws(family, moduli, BULK_OVER_SHEAR_LOCAL);
         let length_m = mesh.extent_m();
-        let nodes = mesh.nodes_m.len();
-        // a list that is too short holds no more
-        let held = held.iter().copied().chain(std::iter::repeat(false));
-        Ok(Self {
+        Self {
             nodes: mesh.nodes_m.iter().map(|x| x / length_m).collect(),
             cells: mesh.cells.clone(),
-            laws: laws.laws,
-            fixed: held.map(|held| [held; 3]).take(nodes).collect(),
+            laws,
+            fixed: supported.iter().map(|&supported| [supported; 3]).collect(),
             length_m,
-            stress_pa: laws.stress_pa,
-            points: Points::of_tet,
-        })
-    }
-}
-
-/// A law a cell, and the stress that they are over \[Pa\].
-struct Laws {
-    laws: Vec<Split>,
-    stress_pa: f64,
-}
-
-impl Laws {
-    fn new(
-        family: Family,
-        moduli: &[Moduli],
-        volumetric: Volumetric,
-        cells: usize,
-    ) -> Result<Self, SolidError> {
-        family.check()?;
-        if moduli.len() != cells {
-            let found = moduli.len();
-            return Err(SolidError::Count { cells, found });
-        }
-        for (cell, &moduli) in moduli.iter().enumerate() {
-            let positive = |value: f64| value.is_finite() && value > 0.0;
-            if !(positive(moduli.mu_pa) && positive(moduli.bulk_pa())) {
-                return Err(SolidError::Modulus { cell, moduli });
-            }
-        }
-        let stress_pa = moduli.iter().map(|m| m.mu_pa).fold(0.0, f64::max);
-        let law = |m: &Moduli| Split::new(family, m.scaled(1.0 / stress_pa), volumetric);
-        Ok(Self {
-            laws: moduli.iter().map(law).collect(),
             stress_pa,
-        })
+            points: GaussPoints::of_tet,
+        }
+        .checked()
     }
+}
+
+/// Returns one law per cell, as [`AveragedLaw::new`], and the unit of stress \[Pa\].
+pub(crate) fn laws(family: LawFamily, moduli: &[Moduli], shared: f64) -> (Vec<AveragedLaw>, f64) {
+    let stress_pa = moduli.iter().map(|m| m.mu_pa).fold(0.0, f64::max);
+    let law = |m: &Moduli| AveragedLaw::new(family, m.scaled(1.0 / stress_pa), shared);
+    (moduli.iter().map(law).collect(), stress_pa)
 }
 
 impl<const N: usize, const P: usize> Solid<N, P> {
-    /// Newtons a unit of force.
+    /// Returns the solid; panics if its lists differ in length or no node is fixed.
+    fn checked(self) -> Self {
+        assert_eq!(self.laws.len(), self.cells.len(), "one law per cell");
+        assert_eq!(self.fixed.len(), self.nodes.len(), "one entry per node");
+        assert!(self.fixed.contains(&[true; 3]), "the tissue has a support");
+        self
+    }
+
+    /// Returns the unit of force \[N\].
     #[must_use]
     pub(crate) fn force_n(&self) -> f64 {
         self.stress_pa * self.length_m * self.length_m
     }
 
-    /// Points of a cell.
+    /// Returns the Gauss points of a cell.
     #[must_use]
-    pub(crate) fn points(&self, cell: usize) -> Points<N, P> {
+    pub(crate) fn points(&self, cell: usize) -> GaussPoints<N, P> {
         (self.points)(&self.cells[cell].map(|node| self.nodes[node as usize]))
     }
 
-    /// Places of a cell's nodes at the displacements `u`.
-    pub(crate) fn moved(&self, cell: usize, u: &[Vec3]) -> [Vec3; N] {
+    /// Returns the displacements of a cell's nodes from those of all nodes, `u`.
+    pub(crate) fn cell_displacements(&self, cell: usize, u: &[Vec3]) -> [Vec3; N] {
         self.cells[cell].map(|node| u[node as usize])
     }
 
-    /// Adds the slope of the forces to `matrix`.
+    /// Adds the derivative of the forces to `matrix`.
     pub(crate) fn add_stiffness(&self, u: &[Vec3], matrix: &mut BlockMatrix) {
         for cell in 0..self.cells.len() {
             let points = self.points(cell);
-            let moved = self.moved(cell, u);
+            let moved = self.cell_displacements(cell, u);
             let deformed = Deformed::new(&points, &self.laws[cell], &moved);
             let stiffness = deformed.stiffness();
             for (a, &row) in self.cells[cell].iter().enumerate() {
@@ -201,8 +133,8 @@ impl<const N: usize, const P: usize> Solid<N, P> {
         }
     }
 
-    /// Least shear modulus at rest of the cells at these faces, over the stiffest of all: what the
-    /// stiffness of a contact goes by.
+    /// Returns the smallest shear modulus at rest of the cells at these faces, over the largest of all; the
+    /// contact stiffness scales with it.
     pub(super) fn softest_shear<const F: usize>(&self, faces: &[[u32; F]]) -> f64 {
         let mut touched = vec![false; self.nodes.len()];
         for &node in faces.iter().flatten() {
@@ -213,13 +145,13 @@ impl<const N: usize, const P: usize> Solid<N, P> {
         let cells = self.cells.iter().zip(&self.laws);
         cells
             .filter(|(cell, _)| cell.iter().any(|&node| touched[node as usize]))
-            .map(|(_, split)| split.law().tangent(&Matrix3::identity(), &shear)[(0, 1)])
+            .map(|(_, split)| split.law.tangent(&Matrix3::identity(), &shear)[(0, 1)])
             .fold(f64::MAX, f64::min)
     }
 }
 
-/// Sets the components that are `fixed` to zero.
-pub(crate) fn mask(fixed: &[[bool; 3]], vector: &mut [Vec3]) {
+/// Sets the fixed components to zero.
+pub(crate) fn zero_fixed(fixed: &[[bool; 3]], vector: &mut [Vec3]) {
     for (value, fixed) in vector.iter_mut().zip(fixed) {
         for axis in 0..3 {
             if fixed[axis] {
@@ -227,23 +159,4 @@ pub(crate) fn mask(fixed: &[[bool; 3]], vector: &mut [Vec3]) {
             }
         }
     }
-}
-
-fn fixed(mesh: &HexMesh, supports: &[Support]) -> Vec<[bool; 3]> {
-    let mut fixed = vec![[false; 3]; mesh.nodes_m.len()];
-    for support in supports {
-        let (side, axes) = match *support {
-            Support::Fixed(side) => (side, [true; 3]),
-            Support::Sliding(side) => {
-                let normal = side as usize / 2;
-                (side, [0, 1, 2].map(|axis| axis == normal))
-            }
-        };
-        for node in mesh.side_nodes(side) {
-            for axis in 0..3 {
-                fixed[node as usize][axis] |= axes[axis];
-            }
-        }
-    }
-    fixed
 }

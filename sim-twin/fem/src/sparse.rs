@@ -1,50 +1,51 @@
-//! The tangent matrix in 3x3 blocks, and conjugate gradients on it: for the implicit solver, the
-//! offline truth and the predictor's table; the servo's solver has no matrix.
+//! Tangent matrix in 3x3 blocks, and conjugate gradients on it.
 //!
-//! Source: Saad 2003, section 10.2 (symmetric Gauss-Seidel as a preconditioner, with Eisenstat's trick
-//! left out). Blocks because a node has three degrees of
-//! freedom; a fixed one has a row and column of the identity.
+//! Used by the implicit solver, the static reference and the predictor's table; the explicit solver has no
+//! matrix.
+//!
+//! Source: Saad 2003, section 10.2 (symmetric Gauss-Seidel as a preconditioner, without Eisenstat's trick). A
+//! node has three degrees of freedom, hence the blocks; a fixed one has a row and column of the identity.
 
 use nalgebra::Matrix3;
 use palpate_twin::Vec3;
-use palpate_twin::conjugate::{Operator, Room, Solved};
+use palpate_twin::conjugate_gradient::{CgWorkspace, LinearOperator, SolveReport};
 
-/// A square matrix of 3x3 blocks, rows compressed, columns ascending in a row.
+/// Square matrix of 3x3 blocks in compressed rows, columns ascending in a row.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockMatrix {
     starts: Vec<usize>,
     columns: Vec<u32>,
     blocks: Vec<Matrix3<f64>>,
-    /// Place of every row's diagonal.
+    /// Index of the diagonal block of every row.
     diagonal: Vec<usize>,
 }
 
-/// What a solve works in, kept from one to the next so that none allocates.
+/// Working memory of a solve, reused so that no solve allocates.
 #[derive(Debug, Clone)]
-pub(crate) struct Krylov {
-    /// Of the diagonal blocks.
+pub(crate) struct KrylovScratch {
+    /// Inverses of the diagonal blocks.
     inverse: Vec<Matrix3<f64>>,
-    room: Room,
+    scratch: CgWorkspace,
 }
 
-impl Krylov {
-    /// Room for systems of so many block rows.
+impl KrylovScratch {
+    /// Allocates for systems of `rows` block rows.
     #[must_use]
     pub(crate) fn new(rows: usize) -> Self {
         Self {
             inverse: vec![Matrix3::identity(); rows],
-            room: Room::new(rows),
+            scratch: CgWorkspace::new(rows),
         }
     }
 }
 
-/// A matrix with the inverses of its diagonal blocks.
+/// Matrix with the inverses of its diagonal blocks.
 struct Preconditioned<'a> {
     matrix: &'a BlockMatrix,
     inverse: &'a [Matrix3<f64>],
 }
 
-impl Operator for Preconditioned<'_> {
+impl LinearOperator for Preconditioned<'_> {
     fn multiply(&self, x: &[Vec3], out: &mut [Vec3]) {
         self.matrix.multiply(x, out);
     }
@@ -55,7 +56,7 @@ impl Operator for Preconditioned<'_> {
 }
 
 impl BlockMatrix {
-    /// The empty pattern of a mesh: a block wherever two nodes share a cell.
+    /// Constructs the empty pattern of a mesh: a block wherever two nodes share a cell.
     #[must_use]
     pub(crate) fn pattern<const N: usize>(nodes: usize, cells: &[[u32; N]]) -> Self {
         let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
@@ -81,19 +82,19 @@ impl BlockMatrix {
         }
     }
 
-    /// Number of block rows.
+    /// Returns the number of block rows.
     #[must_use]
     pub(crate) fn rows(&self) -> usize {
         self.diagonal.len()
     }
 
-    /// Columns of a row, ascending.
+    /// Returns the columns of a row, ascending.
     pub(crate) fn row(&self, row: u32) -> impl Iterator<Item = u32> {
         let range = self.starts[row as usize]..self.starts[row as usize + 1];
         self.columns[range].iter().copied()
     }
 
-    /// Columns of a row with their blocks.
+    /// Returns the columns of a row with their blocks.
     pub(crate) fn row_blocks(&self, row: u32) -> impl Iterator<Item = (u32, &Matrix3<f64>)> {
         let range = self.starts[row as usize]..self.starts[row as usize + 1];
         self.row(row).zip(&self.blocks[range])
@@ -104,12 +105,12 @@ impl BlockMatrix {
         self.blocks.fill(Matrix3::zeros());
     }
 
-    /// Takes all blocks from a matrix of the same pattern.
+    /// Copies all blocks from a matrix of the same pattern.
     pub(crate) fn copy_from(&mut self, from: &Self) {
         self.blocks.copy_from_slice(&from.blocks);
     }
 
-    /// Takes the blocks of some rows from a matrix of the same pattern.
+    /// Copies the blocks of some rows from a matrix of the same pattern.
     pub(crate) fn copy_rows(&mut self, from: &Self, rows: &[u32]) {
         for &row in rows {
             let range = self.starts[row as usize]..self.starts[row as usize + 1];
@@ -123,7 +124,7 @@ impl BlockMatrix {
         self.blocks[place] += Matrix3::identity() * value;
     }
 
-    /// Place of the block `(row, column)` for [`BlockMatrix::add_at`]; none outside the pattern.
+    /// Returns the index of the block `(row, column)` for [`BlockMatrix::add_at`]; none outside the pattern.
     #[must_use]
     pub(crate) fn place(&self, row: u32, column: u32) -> Option<usize> {
         let range = self.starts[row as usize]..self.starts[row as usize + 1];
@@ -131,12 +132,12 @@ impl BlockMatrix {
         Some(range.start + place)
     }
 
-    /// Adds to the block at a place.
+    /// Adds to the block at an index.
     pub(crate) fn add_at(&mut self, place: usize, block: &Matrix3<f64>) {
         self.blocks[place] += block;
     }
 
-    /// Adds to the block `(row, column)`, which the pattern has.
+    /// Adds to the block `(row, column)`, which must be in the pattern.
     pub(crate) fn add(&mut self, row: u32, column: u32, block: &Matrix3<f64>) {
         let place = self.place(row, column);
         assert!(
@@ -148,7 +149,7 @@ impl BlockMatrix {
         }
     }
 
-    /// Makes rows and columns of fixed degrees of freedom those of the identity.
+    /// Sets rows and columns of fixed degrees of freedom to those of the identity.
     pub(crate) fn fix(&mut self, fixed: &[[bool; 3]]) {
         for row in 0..self.rows() {
             for place in self.starts[row]..self.starts[row + 1] {
@@ -178,7 +179,7 @@ impl BlockMatrix {
         }
     }
 
-    /// Inverse of a diagonal block; a singular one counts as the identity.
+    /// Returns the inverse of a diagonal block; the identity if it is singular.
     fn inverse(&self, row: usize) -> Matrix3<f64> {
         let block = self.blocks[self.diagonal[row]];
         block.try_inverse().unwrap_or_else(Matrix3::identity)
@@ -207,12 +208,12 @@ impl BlockMatrix {
     /// Solves `A x = b` from `x = 0` to a residual of `tolerance |b|`, in at most `limit` iterations.
     pub(crate) fn solve_in(
         &self,
-        krylov: &mut Krylov,
+        krylov: &mut KrylovScratch,
         b: &[Vec3],
         x: &mut [Vec3],
         tolerance: f64,
         limit: usize,
-    ) -> Solved {
+    ) -> SolveReport {
         for (row, inverse) in krylov.inverse.iter_mut().enumerate() {
             *inverse = self.inverse(row);
         }
@@ -220,11 +221,11 @@ impl BlockMatrix {
             matrix: self,
             inverse: &krylov.inverse,
         };
-        let solved = krylov.room.solve(&operator, b, x, tolerance, limit);
-        if solved.indefinite && solved.iterations == 0 {
-            // a direction to go in all the same
+        let report = krylov.scratch.solve(&operator, b, x, tolerance, limit);
+        if report.indefinite && report.iterations == 0 {
+            // a direction of descent all the same
             self.precondition(&krylov.inverse, b, x);
         }
-        solved
+        report
     }
 }

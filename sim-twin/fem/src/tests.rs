@@ -1,57 +1,48 @@
-use super::element::{Deformed, Points, Split};
+use super::element::{AveragedLaw, BULK_OVER_SHEAR_LOCAL, Deformed, GaussPoints};
 use super::*;
-use crate::implicit::{Matter, Viscosity};
 use nalgebra::{Matrix3, Rotation3};
-use palpate_geometry::mesh::Parts;
-use palpate_geometry::mesh::grade::Grading;
-use palpate_geometry::mesh::hex::{HexMesh, Side};
+use palpate_geometry::mesh::MixedMesh;
+use palpate_geometry::mesh::grading::Grading;
+use palpate_geometry::mesh::hex::{BlockSide, HexMesh};
 use palpate_geometry::mesh::quadratic::EDGES;
 use palpate_twin::Vec3;
-use palpate_twin::law::{Elastic, Family, Material, Moduli};
+use palpate_twin::law::{CellMaterial, ElasticLaw, LawFamily, Material, Moduli, Viscosity};
 use proptest::prelude::*;
 
 mod balance;
 mod block;
 mod continuum;
-mod linked;
+pub(crate) mod static_reference;
 mod tetrahedra;
 mod touch;
-pub(crate) mod truth;
+mod voxel_model;
 
-/// Even coordinates from 0 to a length \[m\].
-pub(crate) fn even(length_m: f64, cells: u32) -> Vec<f64> {
+/// Evenly spaced coordinates from 0 to a length \[m\].
+pub(crate) fn evenly_spaced(length_m: f64, cells: u32) -> Vec<f64> {
     let count = f64::from(cells);
     let place = |i: u32| length_m * (f64::from(i) / count);
     (0..=cells).map(place).collect()
 }
 
-/// An elastic tissue.
-pub(crate) fn elastic<'a>(
-    family: Family,
-    moduli: &'a [Moduli],
-    densities_kgpm3: &'a [f64],
-) -> Matter<'a> {
-    Matter {
-        family,
+/// Materials of cells, all with the same viscosity.
+pub(crate) fn cell_materials(
+    moduli: &[Moduli],
+    densities_kgpm3: &[f64],
+    viscosity: Viscosity,
+) -> Vec<CellMaterial> {
+    let of = |(&moduli, &density_kgpm3): (&Moduli, &f64)| CellMaterial {
         moduli,
-        densities_kgpm3,
-        viscosities: &[],
-    }
+        density_kgpm3,
+        viscosity,
+    };
+    moduli.iter().zip(densities_kgpm3).map(of).collect()
 }
 
-/// The same with viscosities.
-pub(crate) fn with<'a>(matter: Matter<'a>, viscosities: &'a [Viscosity]) -> Matter<'a> {
-    Matter {
-        viscosities,
-        ..matter
-    }
-}
-
-/// A block of hexahedra as a file holds it, to be cut.
-pub(crate) fn uncut(mesh: &HexMesh) -> Parts {
-    let mut parts = Parts {
+/// Block of hexahedra in the format of a mesh file, before it is cut into tetrahedra.
+pub(crate) fn uncut(mesh: &HexMesh) -> MixedMesh {
+    let mut parts = MixedMesh {
         nodes_m: mesh.nodes_m.clone(),
-        ..Parts::default()
+        ..MixedMesh::default()
     };
     for cell in &mesh.cells {
         parts.hexes.push(*cell, 0);
@@ -59,32 +50,32 @@ pub(crate) fn uncut(mesh: &HexMesh) -> Parts {
     parts
 }
 
-/// Speed of pressure waves \[m/s\].
+/// Returns the speed of pressure waves \[m/s\].
 fn pressure_wave_mps(material: &Material) -> f64 {
     let moduli = material.moduli();
     ((moduli.lambda_pa + 2.0 * moduli.mu_pa) / material.density_kgpm3()).sqrt()
 }
 
-const FAMILIES: [Family; 4] = [
-    Family::StVenantKirchhoff,
-    Family::NeoHookean,
-    Family::StableNeoHookean,
-    Family::MooneyRivlin { second: 0.3 },
+const FAMILIES: [LawFamily; 4] = [
+    LawFamily::StVenantKirchhoff,
+    LawFamily::NeoHookean,
+    LawFamily::StableNeoHookean,
+    LawFamily::MooneyRivlin { second: 0.3 },
 ];
 
-/// With the one that a rotation strains.
-fn with_linear() -> Vec<Family> {
+/// Families including the linear law, which a rotation strains.
+fn with_linear() -> Vec<LawFamily> {
     let mut families = FAMILIES.to_vec();
-    families.push(Family::Linear);
+    families.push(LawFamily::Linear);
     families
 }
 
-fn law(family: Family, poisson: f64, volumetric: Volumetric) -> Split {
+fn law(family: LawFamily, poisson: f64, shared: f64) -> AveragedLaw {
     let moduli = Material::new(2.5, poisson, 1.0).unwrap().moduli();
-    Split::new(family, moduli, volumetric)
+    AveragedLaw::new(family, moduli, shared)
 }
 
-/// A unit cube's corners with noise.
+/// Corners of a unit cube with noise.
 fn corners() -> impl Strategy<Value = [Vec3; 8]> {
     prop::array::uniform8(prop::array::uniform3(-0.12..0.12_f64)).prop_map(|noise| {
         let mut at = palpate_geometry::mesh::hex::CORNERS.map(|c| Vec3::from(c) * 0.5);
@@ -95,7 +86,7 @@ fn corners() -> impl Strategy<Value = [Vec3; 8]> {
     })
 }
 
-/// A tetrahedron of edges near 1 with its nodes between corners, and places that they may move to.
+/// Tetrahedron of edges near 1 with its edge nodes, and moved positions of all nodes.
 fn tet() -> impl Strategy<Value = ([Vec3; 10], [Vec3; 10])> {
     let noise = || prop::array::uniform10(prop::array::uniform3(-0.1..0.1_f64));
     (noise(), noise()).prop_map(|(rest, moved)| {
@@ -112,9 +103,10 @@ fn tet() -> impl Strategy<Value = ([Vec3; 10], [Vec3; 10])> {
     })
 }
 
-/// Forces are the energy's slope and stiffness that of the forces, as one node moves along one axis.
-fn slopes<const N: usize, const P: usize>(
-    (points, law): (&Points<N, P>, &Split),
+/// Checks forces against differences of the energy, and stiffness against differences of the forces, for one
+/// node and axis.
+fn check_derivatives<const N: usize, const P: usize>(
+    (points, law): (&GaussPoints<N, P>, &AveragedLaw),
     u: [Vec3; N],
     (node, axis): (usize, usize),
 ) -> Result<(), TestCaseError> {
@@ -134,10 +126,10 @@ fn slopes<const N: usize, const P: usize>(
     for a in 0..N {
         for i in 0..3 {
             let slope = (above[a][i] - below[a][i]) / (2.0 * h);
-            let exact = stiffness[a][node][(i, axis)];
+            let expected = stiffness[a][node][(i, axis)];
             prop_assert!(
-                (slope - exact).abs() < 1e-6 * (1.0 + size),
-                "{slope} {exact}"
+                (slope - expected).abs() < 1e-6 * (1.0 + size),
+                "{slope} {expected}"
             );
         }
         for (b, block) in stiffness[a].iter().enumerate() {
@@ -148,9 +140,10 @@ fn slopes<const N: usize, const P: usize>(
     Ok(())
 }
 
-/// A rigid motion pulls nothing, and an even strain has its own energy and pulls nothing in sum.
-fn patch<const N: usize, const P: usize>(
-    (points, law): (&Points<N, P>, &Split),
+/// Checks that a rigid motion has no forces, and that a uniform strain has its own energy and forces without
+/// a sum.
+fn check_patch<const N: usize, const P: usize>(
+    (points, law): (&GaussPoints<N, P>, &AveragedLaw),
     at: [Vec3; N],
     (turn, strain): ([f64; 3], [f64; 9]),
 ) -> Result<(), TestCaseError> {
@@ -161,54 +154,55 @@ fn patch<const N: usize, const P: usize>(
     let f = Matrix3::identity() + Matrix3::from_row_slice(&strain);
     let moved = at.map(|x| f * x - x);
     let deformed = Deformed::new(points, law, &moved);
-    let exact = points.volume() * law.law().energy(&f);
-    prop_assert!((deformed.energy() - exact).abs() < 1e-11 * (1.0 + exact));
+    let expected = points.volume() * law.law.energy(&f);
+    prop_assert!((deformed.energy() - expected).abs() < 1e-11 * (1.0 + expected));
     let sum: Vec3 = deformed.forces().iter().sum();
     prop_assert!(sum.amax() < 1e-12);
     Ok(())
 }
 
-fn volumetric() -> impl Strategy<Value = Volumetric> {
-    prop::sample::select(vec![Volumetric::Full, Volumetric::Mean, Volumetric::Shared])
+/// No averaging, full averaging and the default part of the volume change.
+fn shared() -> impl Strategy<Value = f64> {
+    prop::sample::select(vec![f64::INFINITY, 0.0, BULK_OVER_SHEAR_LOCAL])
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn element_forces_and_stiffness_are_slopes(
+    fn forces_and_stiffness_of_a_hexahedron_are_derivatives(
         at in corners(), to in corners(),
         family in prop::sample::select(with_linear()), poisson in 0.2..0.49_f64,
-        volumetric in volumetric(), node in 0..8_usize, axis in 0..3_usize,
+        shared in shared(), node in 0..8_usize, axis in 0..3_usize,
     ) {
-        let law = law(family, poisson, volumetric);
+        let law = law(family, poisson, shared);
         let mut u = at;
         for (u, to) in u.iter_mut().zip(&to) {
             *u = (to - *u) * 0.8;
         }
-        slopes((&Points::of_hex(&at), &law), u, (node, axis))?;
+        check_derivatives((&GaussPoints::of_hex(&at), &law), u, (node, axis))?;
     }
 
     #[test]
-    fn forces_and_stiffness_of_a_tetrahedron_are_slopes(
+    fn forces_and_stiffness_of_a_tetrahedron_are_derivatives(
         (at, to) in tet(),
         family in prop::sample::select(with_linear()), poisson in 0.2..0.49_f64,
-        volumetric in volumetric(), node in 0..10_usize, axis in 0..3_usize,
+        shared in shared(), node in 0..10_usize, axis in 0..3_usize,
     ) {
-        let law = law(family, poisson, volumetric);
+        let law = law(family, poisson, shared);
         let u = std::array::from_fn(|node| to[node] - at[node]);
-        slopes((&Points::of_tet(&at), &law), u, (node, axis))?;
+        check_derivatives((&GaussPoints::of_tet(&at), &law), u, (node, axis))?;
     }
 
     #[test]
     fn an_even_strain_is_exact_on_any_mesh_and_a_rigid_motion_is_free(
         at in corners(), (tet, _) in tet(), turn in prop::array::uniform3(-2.0..2.0_f64),
         strain in prop::array::uniform9(-0.2..0.2_f64),
-        family in prop::sample::select(FAMILIES.to_vec()), volumetric in volumetric(),
+        family in prop::sample::select(FAMILIES.to_vec()), shared in shared(),
     ) {
-        let law = law(family, 0.45, volumetric);
-        patch((&Points::of_hex(&at), &law), at, (turn, strain))?;
-        patch((&Points::of_tet(&tet), &law), tet, (turn, strain))?;
+        let law = law(family, 0.45, shared);
+        check_patch((&GaussPoints::of_hex(&at), &law), at, (turn, strain))?;
+        check_patch((&GaussPoints::of_tet(&tet), &law), tet, (turn, strain))?;
     }
 }
 
@@ -217,41 +211,11 @@ fn moduli(mesh: &HexMesh, young_pa: f64, poisson: f64) -> Vec<Moduli> {
     vec![material.moduli(); mesh.cells.len()]
 }
 
-#[test]
-fn wrong_solids_are_refused() {
-    let axis_m = even(0.1, 2);
-    let mesh = HexMesh::block([&axis_m, &axis_m, &axis_m]).unwrap();
-    let good = moduli(&mesh, 5e3, 0.45);
-    let fixed = [Support::Fixed(Side::ZMin)];
-    let build = |moduli: &[Moduli], supports: &[Support]| {
-        Solid::new(
-            &mesh,
-            (Family::NeoHookean, moduli),
-            supports,
-            Volumetric::Mean,
-        )
-        .map(|_| ())
-    };
-    assert_eq!(
-        build(&good[1..], &fixed),
-        Err(SolidError::Count { cells: 8, found: 7 })
-    );
-    assert_eq!(build(&good, &[]), Err(SolidError::Unsupported));
-    let mut bad = good.clone();
-    bad[3].mu_pa = 0.0;
-    assert!(matches!(
-        build(&bad, &fixed),
-        Err(SolidError::Modulus { cell: 3, .. })
-    ));
-    assert_eq!(build(&good, &fixed), Ok(()));
-    for family in [
-        Family::Fung { growth: 0.0 },
-        Family::Fung { growth: f64::NAN },
-        Family::MooneyRivlin { second: -0.1 },
-        Family::MooneyRivlin { second: 1.1 },
-    ] {
-        let law = (family, &good[..]);
-        let refused = Solid::new(&mesh, law, &fixed, Volumetric::Mean);
-        assert!(refused.is_err(), "{family:?}");
+/// Lets sides slide: planes of symmetry.
+pub(crate) fn let_slide(solid: &mut Solid, mesh: &HexMesh, sides: &[BlockSide]) {
+    for &side in sides {
+        for node in mesh.side_nodes(side) {
+            solid.fixed[node as usize][side as usize / 2] = true;
+        }
     }
 }

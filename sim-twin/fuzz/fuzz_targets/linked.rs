@@ -1,13 +1,13 @@
-//! Any instruments moved anyhow over a linked block, with edits between: finite forces, closed books and a snapshot
-//! that goes on; and any bytes as a snapshot, which is refused.
+//! Any motion of any instruments over a voxel block, with edits between: finite forces, a closed energy balance and a
+//! snapshot that restores; and any bytes as a snapshot, which is refused.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palpate_scene::{Body, Scene, load};
+use palpate_scene::{Scene, SceneBody, load};
+use palpate_twin::edits::NeighbourDirection;
+use palpate_twin::shape::RegionShape;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue as _, Tool, Vec3};
-use palpate_voxel::edits::topology;
-use palpate_scene::{load, Body, Scene};
-use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue as _, Tool, Vec3};
+use palpate_voxel::edits::topology_hash;
 use std::sync::OnceLock;
 
 const TEXT: &str = "name = \"fuzz\"\n[linked]\nsize_m = [0.016, 0.014, 0.01]\nspacing_m = 0.002\nfriction = 0.3\n\
@@ -26,7 +26,7 @@ impl Bytes<'_> {
         first
     }
 
-    /// A length, hardly ever a wild one \[m\].
+    /// A length, rarely of arbitrary bits \[m\].
     fn length_m(&mut self) -> f64 {
         match self.byte() {
             255 => f64::from_bits(u64::from_le_bytes(std::array::from_fn(|_| self.byte()))),
@@ -42,7 +42,7 @@ impl Bytes<'_> {
         let mut tool = *was;
         let kind = self.byte();
         if kind & 0x80 == 0 {
-            // goes on as it was
+            // continues the motion
             tool.position_m += self.vector_m() * 0.05;
             return tool;
         }
@@ -71,25 +71,24 @@ fn scene() -> &'static Scene {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Body::Linked(block) = &scene().body else {
-        panic!("linked");
+    let SceneBody::VoxelBlock(block) = &scene().body else {
+        panic!("a voxel block");
     };
     let mut tissue = block.solver().expect("a tissue");
     let mut tools = [scene().tool_at(Vec3::z() * 0.004); 2];
-    let mut felt = [Reaction::default(); 2];
+    let mut reactions = [Reaction::default(); 2];
     let mut bytes = Bytes(bytes);
     while !bytes.0.is_empty() {
         tools = tools.map(|tool| bytes.tool(&tool));
         let dt_s = if bytes.byte() == 255 { bytes.length_m() } else { 1e-3 };
-        tissue.step(&tools, dt_s, &mut felt);
-        assert!(felt.iter().all(|felt| felt.force_n.norm() < 1e6), "{felt:?}");
+        tissue.step(&tools, dt_s, &mut reactions);
+        assert!(reactions.iter().all(|reaction| reaction.force_n.norm() < 1e6), "{reactions:?}");
         let edit = match bytes.byte() {
             1 => Edit::Undo,
             2 => Edit::Redo,
             3 => Edit::Cut { point_m: bytes.vector_m(), normal: bytes.vector_m() },
-            4 => Edit::Stiffen {
-                center_m: bytes.vector_m(),
-                radius_m: bytes.length_m(),
+            4 => Edit::Scale {
+                shape: RegionShape::Ball { centre_m: bytes.vector_m(), radius_m: bytes.length_m() },
                 factor: 100.0 * bytes.length_m(),
                 passive: true,
             },
@@ -99,20 +98,25 @@ fuzz_target!(|bytes: &[u8]| {
                 let at = usize::from(bytes.byte()) << 8 | usize::from(bytes.byte());
                 let count = bad.integers.len();
                 bad.integers[at % count] ^= 1 + u64::from(bytes.byte());
-                assert!(tissue.thaw(&bad).is_err());
-                tissue.thaw(&good).expect("its own");
+                assert!(tissue.restore(&bad).is_err());
+                tissue.restore(&good).expect("its own");
                 assert!(Snapshot::of(&tissue) == good);
                 continue;
             }
             _ => continue,
         };
-        // what is out of range is refused
+        // an edit out of range is refused
         let _ = tissue.edit(&edit);
     }
-    let books = tissue.view().ledger;
-    let spent_j = books.tool_work_j + books.edit_j - books.dissipated_j + books.residual_j;
-    let size_j = books.tool_work_j.abs() + books.edit_j.abs() + books.dissipated_j.abs();
-    assert!((books.stored_j() - spent_j).abs() <= 1e-9 * (1.0 + size_j), "{books:?}");
-    assert!(tissue.elements().one_sided().is_none());
-    assert_eq!(tissue.view().topology, Some(topology(tissue.elements())));
+    let balance = tissue.view().energy;
+    let spent_j = balance.tool_work_j + balance.edit_j - balance.dissipated_j + balance.residual_j;
+    let size_j = balance.tool_work_j.abs() + balance.edit_j.abs() + balance.dissipated_j.abs();
+    assert!((balance.stored_j() - spent_j).abs() <= 1e-9 * (1.0 + size_j), "{balance:?}");
+    let nodes = tissue.nodes();
+    let is_symmetric = |node: u32, to: NeighbourDirection| {
+        let back = |other: u32| nodes.alive(other) && nodes.neighbour(other, to.opposite()) == Some(node);
+        nodes.neighbour(node, to).is_none_or(back)
+    };
+    assert!((0..nodes.slots()).all(|node| NeighbourDirection::ALL.iter().all(|&to| is_symmetric(node, to))));
+    assert_eq!(tissue.view().topology_hash, Some(topology_hash(nodes)));
 });

@@ -1,4 +1,4 @@
-//! Any text: a scene that says the same twice, or a refusal.
+//! Any text: a scene with the same table key twice, or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,6 +6,6 @@ use palpate_scene::load;
 
 fuzz_target!(|text: &str| {
     if let Ok(scene) = load(text) {
-        assert_eq!(scene.table_source(), load(text).expect("as before").table_source());
+        assert_eq!(scene.table_key_text(), load(text).expect("as before").table_key_text());
     }
 });

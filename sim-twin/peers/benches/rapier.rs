@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --manifest-path sim-twin/peers/Cargo.toml -- [EDGES...]`; edges are cells along an
 //! edge of the block, 8 and 12 (729 and 2 197 nodes) if none are given. It is a package of its own, so
-//! that other engines are built by nobody else.
+//! that the workspace does not build other engines.
 //!
 //! Source: specification of tissue engines, section 3: a cube of 0.1 m (E = 5 kPa, nu = 0.45, 1000
 //! kg/m3) pressed 10 mm at 20 mm/s by a frictionless sphere of 5 mm; its settings for rapier3d 0.36:
@@ -10,14 +10,14 @@
 //! are millimetres there, since below 1.2e-7 units of volume its cells have no stiffness (same,
 //! finding 1), so forces are millinewtons.
 //!
-//! Times are CPU times of the stepping thread, so that a machine with other work to do counts alike
-//! for both. Rapier's force is told twice: what its contacts report, and what its cells carry, the sum
-//! of elastic forces on the top face by its own law at its own places. A step counts as stable if all
-//! places stay finite, nothing goes faster than 1 m/s, and the carried force at 10 mm is that of some press.
+//! Times are CPU times of the stepping thread, so that other load of the machine affects both alike.
+//! Rapier's force is given twice: as reported by its contacts, and as carried by its cells, the sum of
+//! elastic forces on the top face by its own law at its own positions. A step counts as stable if all
+//! positions stay finite, no speed exceeds 1 m/s, and the carried force at 10 mm is that of some press.
 
 use nalgebra::{Matrix3, Vector3};
-use palpate_fem::explicit::Explicit;
-use palpate_scene::{Body, load};
+use palpate_fem::explicit::ExplicitTissue;
+use palpate_scene::{SceneBody, load};
 use palpate_transport::clock::thread_cpu_now;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 use rapier3d::prelude::*;
@@ -33,12 +33,12 @@ const YOUNG: f32 = 5.0;
 const POISSON: f32 = 0.45;
 /// Steps of rapier \[ms\], the first that of the servo.
 const STEPS_MS: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
-/// Fastest that a particle of a stable step goes \[mm/s\].
+/// Largest speed of a particle in a stable step \[mm/s\].
 const FAST_MMPS: f32 = 1e3;
 /// Part of a press whose steps are not timed.
 const WARM: f64 = 0.1;
 
-/// What a press took and gave.
+/// Cost and forces of a press.
 struct Row {
     /// CPU time of a simulated millisecond, mean and slowest but one percent \[ms\].
     ms_per_ms: f64,
@@ -50,10 +50,10 @@ struct Row {
 }
 
 fn main() {
-    let given = std::env::args()
+    let arguments = std::env::args()
         .skip(1)
         .filter_map(|word| word.parse().ok());
-    let mut edges: Vec<usize> = given.collect();
+    let mut edges: Vec<usize> = arguments.collect();
     if edges.is_empty() {
         edges = vec![8, 12];
     }
@@ -121,13 +121,13 @@ fn summed(mut spent_ms: Vec<f64>, step_ms: f64) -> (f64, f64) {
 
 /// Our explicit solver on even cells.
 fn ours(edges: usize) -> Row {
-    let Body::Block(mut block) = load("block").expect("built in").body else {
+    let SceneBody::Block(mut block) = load("block").expect("built in").body else {
         panic!("the scene is a block");
     };
     block.zone.cell_m = block.size_m[0] / edges as f64;
     block.zone.levels = 1;
-    let (nested, stuff) = block.grids().expect("grids");
-    let mut tissue = Explicit::new(&nested, &stuff, &block.params).expect("a tissue");
+    let (nested, materials) = block.grids_and_materials().expect("grids");
+    let mut tissue = ExplicitTissue::new(&nested, &materials, &block.params).expect("a tissue");
     let (mut reaction, mut spent_ms) = ([Reaction::default()], Vec::new());
     let mut reported_n = [0.0; 3];
     for tick in 0..=500_u32 {
@@ -212,7 +212,7 @@ impl Peer {
                 ..SoftBodyMaterial::default()
             })
             .masses(masses)
-            // its skin: what it adds to the sphere
+            // margin of its skin around the sphere
             .particle_radius(0.1)
             .surface_collider(ColliderBuilder::ball(1.0).density(0.0).friction(0.0))
             .can_sleep(false);
@@ -247,7 +247,7 @@ impl Peer {
             self.world.step();
             spent_ms.push((thread_cpu_now() - begun).s() * 1e3);
             let velocities = self.world.soft_bodies[self.block].particle_velocities();
-            // what is not a number counts as fast
+            // not-a-number counts as too fast
             fastest = velocities.fold(
                 fastest,
                 |most, v| {
@@ -271,7 +271,7 @@ impl Peer {
         }
     }
 
-    /// Force that contacts with the sphere report.
+    /// Reported contact force on the sphere.
     fn reported_n(&self) -> f64 {
         let pairs = self.world.narrow_phase.contact_pairs_with(self.touch);
         let impulse: f64 = pairs

@@ -1,30 +1,30 @@
 //! Kernels of the explicit tissue, through its public step.
 //!
-//! `cargo bench -p palpate-scene --bench explicit`. A tissue that moves and is not touched costs what
-//! its cells and nodes cost; the same tissue pressed costs contact on top. Then every law on the same
+//! `cargo bench -p palpate-scene --bench explicit`. A moving tissue without contact measures the cost of
+//! cells and nodes; the same tissue under a press adds the cost of contact. Then every law on the same
 //! cells.
 
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use palpate_fem::explicit::Explicit;
-use palpate_scene::{Block, Body, load};
-use palpate_twin::law::{Family, Material, Viscosity};
+use palpate_fem::explicit::ExplicitTissue;
+use palpate_scene::{Block, SceneBody, load};
+use palpate_twin::law::{LawFamily, Material, Viscosity};
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 const TICK_S: f64 = 1e-3;
 const RADIUS_M: f64 = 5e-3;
-/// Ticks after a press in which the tissue still swings.
+/// Ticks after a press in which the tissue still oscillates.
 const FREE_TICKS: u32 = 20;
 
 fn named(name: &str) -> Block {
     match load(name).expect("built in").body {
-        Body::Block(block) => block,
-        Body::Lattice { .. }
-        | Body::Flat(_)
-        | Body::Linked(_)
-        | Body::Voxels(_)
-        | Body::Mesh(_) => {
+        SceneBody::Block(block) => block,
+        SceneBody::Lattice { .. }
+        | SceneBody::Flat(_)
+        | SceneBody::VoxelBlock(_)
+        | SceneBody::VoxelBody(_)
+        | SceneBody::Mesh(_) => {
             panic!("the scene `{name}` is of layers")
         }
     }
@@ -34,7 +34,7 @@ fn block() -> Block {
     named("block")
 }
 
-/// The block of the test on even cells, so many along every edge.
+/// Block of the test with a uniform mesh of `edges` cells along every edge.
 fn even(edges: u32) -> Block {
     let mut block = block();
     block.zone.cell_m = block.size_m[0] / f64::from(edges);
@@ -42,8 +42,8 @@ fn even(edges: u32) -> Block {
     block
 }
 
-/// Skin of 100 kPa on fat of 2 kPa on muscle of 20 kPa, all nearly incompressible, with a nodule so many
-/// times as stiff as the fat around it.
+/// Skin of 100 kPa on fat of 2 kPa on muscle of 20 kPa, all nearly incompressible, with a nodule
+/// `times` as stiff as the fat around it.
 fn layers(times: f64) -> Block {
     let mut block = named("layers-nodule");
     let young_pa = 2e3 * times;
@@ -51,7 +51,7 @@ fn layers(times: f64) -> Block {
     block
 }
 
-/// The scene `block` of a material that resists and relaxes.
+/// Scene `block` with a viscous material.
 fn viscous() -> Block {
     let mut block = block();
     let viscosity = Viscosity {
@@ -67,11 +67,9 @@ fn viscous() -> Block {
     block
 }
 
-fn build(block: &Block) -> Explicit {
-    let (nested, stuff) = block.grids().expect("a scene that loads");
-    let viscosities = block.viscosities(&nested).expect("a scene that loads");
-    Explicit::with_viscosity(&nested, &stuff, &viscosities, &block.params)
-        .expect("a scene that loads")
+fn build(block: &Block) -> ExplicitTissue {
+    let (nested, stuff) = block.grids_and_materials().expect("a scene that loads");
+    ExplicitTissue::new(&nested, &stuff, &block.params).expect("a scene that loads")
 }
 
 fn tool(depth_m: f64) -> Tool {
@@ -87,8 +85,8 @@ fn tool(depth_m: f64) -> Tool {
     }
 }
 
-/// Presses to 5 mm within a quarter of a second, at the pace of the block test.
-fn pressed(mut tissue: Explicit) -> Explicit {
+/// Presses to 5 mm within a quarter of a second, at the speed of the block test.
+fn pressed(mut tissue: ExplicitTissue) -> ExplicitTissue {
     let mut reaction = [Reaction::default()];
     for tick in 0..=250 {
         tissue.step(&[tool(2e-5 * f64::from(tick))], TICK_S, &mut reaction);
@@ -103,11 +101,11 @@ fn ticks(criterion: &mut Criterion) {
         let whole = pressed(build(&block));
         let cells = whole.caps().elements as u64;
         let mut reaction = [Reaction::default()];
-        // the press is let go: cells and nodes move for a while, and nothing is touched
+        // after the release, cells and nodes move for a while without contact
         group.throughput(Throughput::Elements(cells * u64::from(FREE_TICKS)));
         let name = format!("{FREE_TICKS} of cells and nodes alone");
         group.bench_function(BenchmarkId::new(name, cells), |bencher| {
-            let free = |tissue: &mut Explicit| {
+            let free = |tissue: &mut ExplicitTissue| {
                 for _ in 0..FREE_TICKS {
                     tissue.step(black_box(&[]), TICK_S, &mut []);
                 }
@@ -141,12 +139,12 @@ fn ticks(criterion: &mut Criterion) {
 fn laws(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("law");
     let families = [
-        ("neo-hookean", Family::NeoHookean),
-        ("linear", Family::Linear),
-        ("st-venant-kirchhoff", Family::StVenantKirchhoff),
-        ("stable-neo-hookean", Family::StableNeoHookean),
-        ("mooney-rivlin", Family::MooneyRivlin { second: 0.3 }),
-        ("fung", Family::Fung { growth: 4.0 }),
+        ("neo-hookean", LawFamily::NeoHookean),
+        ("linear", LawFamily::Linear),
+        ("st-venant-kirchhoff", LawFamily::StVenantKirchhoff),
+        ("stable-neo-hookean", LawFamily::StableNeoHookean),
+        ("mooney-rivlin", LawFamily::MooneyRivlin { second: 0.3 }),
+        ("fung", LawFamily::Fung { growth: 4.0 }),
     ];
     for (name, law) in families {
         let mut block = even(12);

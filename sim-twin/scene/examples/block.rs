@@ -1,18 +1,18 @@
-//! The block test on a mesh of your choice: forces, sizes and times.
+//! Block test on a mesh of a chosen size: forces, sizes and times.
 //!
 //! `cargo run --release -p palpate-scene --example block -- predict 1 10` condenses a patch of
-//! 10 mm half edge and times its answers; `explicit 2 2 0.7 100` presses a whole block of 0.1 m
+//! 10 mm half edge and times its predictions. `explicit 2 2 100` presses a whole block of 0.1 m
 //! (E = 5 kPa, nu = 0.45, neo-Hookean) with a sphere of 5 mm in time
-//! (hourglass coefficient, safety of the step, contact stiffness) and times its ticks; `scene
-//! layered` presses a scene; `masked` says how far
-//! a step without time is off the full one, with the condensed table and without.
+//! (hourglass coefficient, contact stiffness) and times its ticks. `scene
+//! layered` presses a scene. `masked` prints the error of a step without time against the full step,
+//! with the compliance table and without.
 
-use palpate_fem::explicit::{Explicit, Params, Stuff};
-use palpate_fem::{Ball, Compliance, Contacts, Patch, Solid, Support, Volumetric};
-use palpate_geometry::mesh::grade::Grading;
-use palpate_geometry::mesh::hex::{HexMesh, Side};
-use palpate_geometry::mesh::nested::{Nested, Zone};
-use palpate_twin::law::{Family, Material, Moduli};
+use palpate_fem::explicit::{ExplicitParams, ExplicitTissue};
+use palpate_fem::{ComplianceTable, ContactSolver, ContactSphere, Patch, Solid};
+use palpate_geometry::mesh::grading::Grading;
+use palpate_geometry::mesh::hex::HexMesh;
+use palpate_geometry::mesh::nested_grid::{NestedGrid, RefinementZone};
+use palpate_twin::law::{LawFamily, Material, Moduli};
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 use std::error::Error;
 use std::time::Instant;
@@ -34,7 +34,7 @@ fn main() -> Outcome {
             let rest: Result<Vec<f64>, _> = arguments.iter().skip(2).map(|t| t.parse()).collect();
             explicit(cell_m, &rest?)
         }
-        Some("masked") => masked(),
+        Some("masked") => extrapolation_errors(),
         Some("scene") => scene(arguments.get(1).map_or("layered", String::as_str)),
         _ => Err("expected predict, explicit, scene or masked".into()),
     }
@@ -57,18 +57,17 @@ fn predict(cell_m: f64, half_m: f64) -> Outcome {
     let across_m = grade(0.05 - half_m, 0.05 + half_m).axis(0.1)?;
     let mesh = HexMesh::block([&across_m, &across_m, &grade(0.096, 0.1).axis(0.1)?])?;
     let moduli = soft(&mesh)?;
-    let law = (Family::NeoHookean, &moduli[..]);
-    let solid = Solid::new(&mesh, law, &[Support::Fixed(Side::ZMin)], Volumetric::Mean)?;
+    let solid = Solid::new(&mesh, LawFamily::NeoHookean, &moduli);
     let patch = Patch {
         centre_m: [0.05; 2],
         half_m: [half_m; 2],
     };
     let start = Instant::now();
-    let table = Compliance::new(&solid, &mesh, patch)?;
+    let table = ComplianceTable::new(&solid, &mesh, patch)?;
     let condensed_s = start.elapsed().as_secs_f64();
     let stored = table.to_bytes();
     let start = Instant::now();
-    let again = Compliance::from_bytes(&stored)?;
+    let again = ComplianceTable::from_bytes(&stored)?;
     println!("read again in {:.3} s", start.elapsed().as_secs_f64());
     assert!(again == table);
     println!(
@@ -86,8 +85,8 @@ fn predict(cell_m: f64, half_m: f64) -> Outcome {
     Ok(())
 }
 
-fn ball(centre_m: Vec3) -> Ball {
-    Ball {
+fn ball(centre_m: Vec3) -> ContactSphere {
+    ContactSphere {
         centre_m,
         radius_m: 5e-3,
         stiffness_npm: f64::INFINITY,
@@ -95,8 +94,8 @@ fn ball(centre_m: Vec3) -> Ball {
 }
 
 /// Force of a slow stroke over four millimetres: its mean and ripple.
-fn stroke(table: &Compliance, depth_m: f64) {
-    let mut contacts = Contacts::default();
+fn stroke(table: &ComplianceTable, depth_m: f64) {
+    let mut contacts = ContactSolver::default();
     let (mut low_n, mut high_n) = (f64::MAX, 0.0_f64);
     for step in 0..400 {
         let x_m = 0.05 + 1e-5 * f64::from(step);
@@ -114,9 +113,9 @@ fn stroke(table: &Compliance, depth_m: f64) {
     );
 }
 
-/// Times of answers: to a tool that wanders at palpation speed, to one that is anywhere on the patch
-/// from one answer to the next, and to one that is anywhere at all, deep or off the patch.
-fn time(table: &Compliance, half_m: f64) {
+/// Times of predictions for a tool that moves at palpation speed, for one that is anywhere on the patch
+/// in each prediction, and for one anywhere at all, deep or off the patch.
+fn time(table: &ComplianceTable, half_m: f64) {
     let mut dice = 1_u64;
     let mut random = |low: f64, high: f64| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -143,9 +142,9 @@ fn time(table: &Compliance, half_m: f64) {
     for (name, poses) in kinds {
         let mut times_ns = vec![u128::MAX; ANSWERS];
         let (mut products, mut valid) = (0, 0);
-        // of equal runs the least time counts, so that other work on the machine does not
+        // the least time of equal runs counts, so that other load on the machine has no effect
         for _ in 0..RUNS {
-            let mut contacts = Contacts::default();
+            let mut contacts = ContactSolver::default();
             (products, valid) = (0, 0);
             for (pose, least_ns) in poses.iter().zip(&mut times_ns) {
                 let at_m = Vec3::new(0.05, 0.05, 0.105) + pose;
@@ -168,44 +167,36 @@ fn time(table: &Compliance, half_m: f64) {
     }
 }
 
-/// Answers that are timed, and how often.
+/// Predictions that are timed, and number of runs.
 const ANSWERS: usize = 20_000;
 const RUNS: usize = 7;
 
-/// The press in 0.5 s and its release, on a whole block.
+/// Press in 0.5 s and its release, on a whole block.
 fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
     let pick = |index: usize, default: f64| rest.get(index).copied().unwrap_or(default);
-    let levels = pick(3, 4.0) as usize;
-    let nested = Nested::new(
+    let levels = pick(2, 4.0) as usize;
+    let nested = NestedGrid::new(
         Vec3::new(-0.05, -0.05, -0.1),
         Vec3::new(0.05, 0.05, 0.0),
-        &Zone {
+        &RefinementZone {
             cell_m,
             levels,
             centre_m: [0.0; 2],
             half_m: [0.016, 0.008],
-            depth_m: pick(6, 8.0) * 1e-3,
+            depth_m: pick(4, 8.0) * 1e-3,
         },
     )?;
-    let moduli = Material::new(5e3, 0.45, 1e3)?.moduli();
-    let stuff: Vec<Stuff> = nested
-        .levels
-        .iter()
-        .map(|level| Stuff {
-            moduli: vec![moduli; level.count()],
-            densities_kgpm3: vec![1e3; level.count()],
-        })
-        .collect();
-    let params = Params {
+    let stuff = Material::new(5e3, 0.45, 1e3)?.cell_material();
+    let levels = nested.levels.iter();
+    let stuff: Vec<Vec<_>> = levels.map(|level| vec![stuff; level.count()]).collect();
+    let params = ExplicitParams {
         hourglass: pick(0, 1.5),
-        safety: pick(1, 0.75),
-        contact_stiffness: pick(2, 40.0),
-        classes: pick(4, 1.0) as usize,
-        order: pick(5, 3.0) as usize,
-        ..Params::default()
+        contact_stiffness: pick(1, 40.0),
+        classes: pick(3, 1.0) as usize,
+        ..ExplicitParams::default()
     };
     let begun = Instant::now();
-    let mut tissue = Explicit::new(&nested, &stuff, &params)?;
+    let mut tissue = ExplicitTissue::new(&nested, &stuff, &params)?;
     println!(
         "{} nodes, {} cells, finest {:.3} mm; lanes by class {:?}; sub-step {:.1} us; built in {:.2} s",
         tissue.caps().nodes,
@@ -216,12 +207,12 @@ fn explicit(cell_m: f64, rest: &[f64]) -> Outcome {
         begun.elapsed().as_secs_f64(),
     );
     go(&mut tissue);
-    println!("{:?}", tissue.view().ledger);
+    println!("{:?}", tissue.view().energy);
     Ok(())
 }
 
 /// Presses 10 mm in half a second, holds as long, and strokes 10 mm.
-fn go(tissue: &mut Explicit) {
+fn go(tissue: &mut ExplicitTissue) {
     let (mut reaction, mut times) = ([Reaction::default()], Vec::new());
     let tool = |x_m: f64, depth_m: f64| Tool {
         position_m: Vec3::new(x_m, 0.0, 5e-3 - depth_m),
@@ -244,21 +235,19 @@ fn go(tissue: &mut Explicit) {
             if tick == depth {
                 let error = 100.0 * (force_n.z / reference_n - 1.0);
                 println!(
-                    "{:4.1} mm  {:.5} N  {error:+.2} %  demand {:.2}",
+                    "{:4.1} mm  {:.5} N  {error:+.2} %",
                     depth_m * 1e3,
-                    force_n.z,
-                    tissue.demand()
+                    force_n.z
                 );
             }
         }
         if tick > 500 && tick % 500 == 0 {
             println!(
-                "tick {tick}: x {:.1} mm  force {:.5} {:.5} {:.5} N  demand {:.2}",
+                "tick {tick}: x {:.1} mm  force {:.5} {:.5} {:.5} N",
                 x_m * 1e3,
                 force_n.x,
                 force_n.y,
-                force_n.z,
-                tissue.demand()
+                force_n.z
             );
         }
     }
@@ -277,7 +266,7 @@ fn go(tissue: &mut Explicit) {
     }
 }
 
-/// The text of a scene's file, or the name of one that is built in.
+/// Text of a scene's file, or the name of a built-in scene.
 fn text(name: &str) -> Result<String, std::io::Error> {
     if name.ends_with(".toml") {
         std::fs::read_to_string(name)
@@ -290,21 +279,21 @@ fn scene(name: &str) -> Outcome {
     let begun = Instant::now();
     let scene = palpate_scene::load(&text(name)?)?;
     println!("loaded in {:.2} s", begun.elapsed().as_secs_f64());
-    if let palpate_scene::Body::Block(block) = &scene.body {
-        let (nested, stuff) = block.grids()?;
-        let tissue = Explicit::new(&nested, &stuff, &block.params)?;
+    if let palpate_scene::SceneBody::Block(block) = &scene.body {
+        let (nested, stuff) = block.grids_and_materials()?;
+        let tissue = ExplicitTissue::new(&nested, &stuff, &block.params)?;
         println!(
             "{} nodes, {} cells; lanes by class {:?}; sub-step {:.1} us; added {:.2e} kg",
             tissue.caps().nodes,
             tissue.caps().elements,
             tissue.class_cells(),
             tissue.substep_s() * 1e6,
-            tissue.stiff_mass_kg(),
+            tissue.stiff_added_mass_kg(),
         );
     }
-    if let palpate_scene::Body::Block(block) = &scene.body {
-        let (nested, stuff) = block.grids()?;
-        let mut tissue = Explicit::new(&nested, &stuff, &block.params)?;
+    if let palpate_scene::SceneBody::Block(block) = &scene.body {
+        let (nested, stuff) = block.grids_and_materials()?;
+        let mut tissue = ExplicitTissue::new(&nested, &stuff, &block.params)?;
         let mut reaction = [Reaction::default()];
         let mut ticks_us = Vec::new();
         for tick in 0..300_u32 {
@@ -315,13 +304,12 @@ fn scene(name: &str) -> Outcome {
             ticks_us.push(begun.elapsed().as_secs_f64() * 1e6);
             if tick > 230 && tick % 20 == 0 {
                 println!(
-                    "{tick} {:.2} mm: {:.4} N demand {:.2} kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}",
+                    "{tick} {:.2} mm: {:.4} N kinetic {:.2e} added {:.1e} residual {:.1e} depth {:.2e}",
                     depth_m * 1e3,
                     reaction[0].force_n.z,
-                    tissue.demand(),
-                    tissue.view().ledger.kinetic_j,
-                    tissue.added_mass_kg(),
-                    tissue.view().ledger.residual_j,
+                    tissue.view().energy.kinetic_j,
+                    tissue.squeezed_added_mass_kg(),
+                    tissue.view().energy.residual_j,
                     reaction[0].penetration_m
                 );
             }
@@ -332,7 +320,7 @@ fn scene(name: &str) -> Outcome {
     let begun = Instant::now();
     for depth_m in [1e-3, 2e-3, 4e-3, 8e-3] {
         let places = [[0.0, 0.0], [0.02, 0.0], [-0.02, 0.02]];
-        let presses = scene.presses(&places, depth_m)?;
+        let presses = scene.press_stiffness(&places, depth_m)?;
         let text: Vec<String> = presses
             .iter()
             .map(|p| format!("{:.4} N (chord {:.0} N/m)", p.force_n, p.chord_npm))
@@ -343,11 +331,11 @@ fn scene(name: &str) -> Outcome {
     Ok(())
 }
 
-/// Presses the scene `block` 10 mm at 20 mm/s and strokes it; before every full step it is asked what it
-/// would feel there while no time passes.
-fn masked() -> Outcome {
+/// Presses the scene `block` 10 mm at 20 mm/s and strokes it; compares every full step with the reaction
+/// of a step without time before it.
+fn extrapolation_errors() -> Outcome {
     let mut scene = palpate_scene::load("block")?;
-    if let palpate_scene::Body::Block(block) = &mut scene.body {
+    if let palpate_scene::SceneBody::Block(block) = &mut scene.body {
         (block.zone.centre_m, block.zone.half_m) = ([0.0; 2], [0.012, 0.008]);
     }
     let table = std::sync::Arc::new(scene.condense()?);

@@ -1,174 +1,76 @@
 //! Scenes of a continuum: a block in layers over a rigid ground, with inclusions, for finite elements.
 //!
-//! Source: ours; materials from [`palpate_twin::law::tissue`] by name or from numbers. The block is centred
+//! Source: ours; materials from [`palpate_twin::law::tissue_library`] by name or from numbers. The block is centred
 //! under the origin: its top is at z = 0 and its ground at minus its height.
 
 mod text;
 
 use serde::Deserialize;
 
-use super::Lump;
-use palpate_fem::Support;
-use palpate_fem::explicit::{Explicit, ExplicitError, Params, Stuff};
+use super::layered;
+use super::{Inclusion, Layer, Lump, SceneError};
+use palpate_fem::explicit::{ExplicitParams, ExplicitTissue};
 use palpate_fem::implicit;
-use palpate_fem::implicit::{Implicit, ImplicitError, Matter};
-use palpate_geometry::mesh::grade::Grading;
-use palpate_geometry::mesh::hex::{HexError, HexMesh, Side};
-use palpate_geometry::mesh::nested::{Nested, NestedError, Zone};
-use palpate_geometry::mesh::region::{Region, RegionError, Shares};
+use palpate_fem::implicit::ImplicitTissue;
+use palpate_geometry::Defect;
+use palpate_geometry::mesh::grading::Grading;
+use palpate_geometry::mesh::hex::HexMesh;
+use palpate_geometry::mesh::nested_grid::{NestedGrid, RefinementZone};
+use palpate_geometry::mesh::region::{Region, RegionFractions};
 use palpate_twin::Vec3;
-use palpate_twin::law::viscous::ViscousError;
-use palpate_twin::law::{Material, MaterialError, Mixing, Viscosity};
-use palpate_twin::shape::Shape;
+use palpate_twin::law::{CellMaterial, MixingRule};
 use palpate_twin::twin::Tissue;
-pub(super) use text::{BlockText, InclusionText, LayerText, MaterialText};
+pub(super) use text::BlockText;
 
-/// Samples along each edge of a cell, for shares of layers and inclusions.
+/// Samples along each edge of a cell, for volume fractions of layers and inclusions.
 pub(super) const SAMPLES: u32 = 8;
 
 /// Largest ratio of neighbouring cells of the implicit solver beside the fine zone.
 const IMPLICIT_GROWTH: f64 = 1.6;
-
-/// A layer, from its upper side to the next one's.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Layer {
-    /// Its name.
-    pub name: String,
-    /// Its thickness \[m\].
-    pub thickness_m: f64,
-    /// What it is made of.
-    pub material: Material,
-}
-
-/// A ball of another material.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Inclusion {
-    /// Its name.
-    pub name: String,
-    /// Its centre \[m\], below z = 0.
-    pub centre_m: Vec3,
-    /// Its radius \[m\].
-    pub radius_m: f64,
-    /// What it is made of.
-    pub material: Material,
-}
 
 /// A block of layers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// Its edges \[m\].
     pub size_m: [f64; 3],
-    /// Layers from the top down; together as high as the block.
+    /// Layers from the top down; their total thickness is the height of the block.
     pub layers: Vec<Layer>,
     /// Inclusions; a later one replaces an earlier one.
     pub inclusions: Vec<Inclusion>,
-    /// Where it is fine.
-    pub zone: Zone,
-    /// How moduli mix in a cell that several materials share.
-    pub mixing: Mixing,
+    /// Zone in which the grid is fine.
+    pub zone: RefinementZone,
+    /// Mixing rule for the moduli of a cell that several materials share.
+    pub mixing: MixingRule,
     /// Choices of the solver.
-    pub params: Params,
-    /// Which solver it is.
+    pub params: ExplicitParams,
+    /// Solver.
     pub solver: BlockSolver,
 }
 
 /// A solver of a block, by its name in `method` of `[block]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum BlockSolver {
-    /// `fem`: nested grids, made for the tick of a servo.
+    /// `fem`: nested grids, for the servo's tick.
     #[default]
     #[serde(rename = "fem")]
     Explicit,
-    /// `implicit`: one mesh that is graded to every side of the fine zone, for virtual time. Of the
-    /// choices of [`Params`] it has the law and the damping.
+    /// `implicit`: one mesh that is graded to every side of the fine zone, for virtual time. Of
+    /// [`ExplicitParams`] it uses the law and the damping.
     #[serde(rename = "implicit")]
     Implicit,
 }
 
-/// Why there is no such block.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum BlockError {
-    /// A field is out of its range.
-    #[error("scene field `{field}` is {value}; expected {expected}")]
-    Field {
-        /// Name of the field.
-        field: String,
-        /// Value found.
-        value: String,
-        /// What would be right.
-        expected: String,
-    },
-    /// A layer or inclusion has a key that is none, or of another type.
-    #[error("scene field `{field}`: {message}; beside {own}")]
-    Keys {
-        /// The layer or inclusion.
-        field: String,
-        /// What is wrong, and which keys of a material would be right.
-        message: String,
-        /// Which others would be.
-        own: &'static str,
-    },
-    /// A material is unfit.
-    #[error("scene field `{field}`: {source}")]
-    Material {
-        /// The layer or inclusion.
-        field: String,
-        /// What is wrong.
-        source: MaterialError,
-    },
-    /// What is viscous of a material is unfit.
-    #[error("scene field `{field}`: {source}")]
-    Viscosity {
-        /// The layer or inclusion.
-        field: String,
-        /// What is wrong.
-        source: ViscousError,
-    },
-    /// The grids cannot be made.
-    #[error(transparent)]
-    Grid(#[from] NestedError),
-    /// A level is no mesh.
-    #[error(transparent)]
-    Mesh(#[from] HexError),
-    /// A place has no material.
-    #[error(transparent)]
-    Region(#[from] RegionError),
-    /// The solver refuses it.
-    #[error(transparent)]
-    Solver(#[from] ExplicitError),
-    /// The implicit solver refuses it.
-    #[error(transparent)]
-    Implicit(#[from] ImplicitError),
-}
-
 impl Block {
-    /// Places and materials, a later one replacing an earlier one, in the frame of the scene.
+    /// Shapes and materials, in the frame of the scene; a later region replaces an earlier one.
     #[must_use]
-    pub fn regions(&self) -> Vec<Region> {
-        let mut regions = Vec::with_capacity(self.layers.len() + self.inclusions.len());
-        let mut top_m = f64::MAX;
-        let mut next_m = 0.0;
-        for (index, layer) in self.layers.iter().enumerate() {
-            next_m -= layer.thickness_m;
-            let last = index + 1 == self.layers.len();
-            let from_m = if last { f64::MIN } else { next_m };
-            regions.push(Region {
-                shape: Shape::Layer {
-                    from_m,
-                    to_m: top_m,
-                },
-                material: layer.material,
-            });
-            top_m = next_m;
-        }
-        regions.extend(self.inclusions.iter().map(|inclusion| Region {
-            shape: Shape::Ball {
-                centre_m: inclusion.centre_m,
-                radius_m: inclusion.radius_m,
-            },
-            material: inclusion.material,
-        }));
+    pub(crate) fn regions(&self) -> Vec<Region> {
+        let shapes = layered::shapes(&self.layers, &self.inclusions, 0.0);
+        let layers = self.layers.iter().map(|layer| layer.material);
+        let materials = layers.chain(self.inclusions.iter().map(|ball| ball.material));
+        let regions = shapes.into_iter().zip(materials);
         regions
+            .map(|(shape, material)| Region { shape, material })
+            .collect()
     }
 
     /// Lowest and highest corner \[m\].
@@ -181,76 +83,62 @@ impl Block {
         ]
     }
 
-    /// Grids and materials.
+    /// Returns grids and the materials of their cells.
     ///
     /// # Errors
-    /// If the grids cannot be made.
-    pub fn grids(&self) -> Result<(Nested, Vec<Stuff>), BlockError> {
-        let [low_m, high_m] = self.corners_m();
-        let nested = Nested::new(low_m, high_m, &self.zone)?;
+    /// If the grids cannot be created.
+    pub fn grids_and_materials(&self) -> Result<(NestedGrid, Vec<Vec<CellMaterial>>), SceneError> {
         let regions = self.regions();
-        let mut stuff = Vec::with_capacity(nested.levels.len());
-        for level in &nested.levels {
-            let shares = Shares::take(&level.mesh()?, &regions, SAMPLES)?;
-            stuff.push(Stuff {
-                moduli: shares.moduli(&regions, self.mixing),
-                densities_kgpm3: shares.densities_kgpm3(&regions),
-            });
-        }
-        Ok((nested, stuff))
+        let (nested, shares) = self.grids_and_fractions(&regions)?;
+        let stuff = (shares.iter()).map(|shares| shares.cell_materials(&regions, self.mixing));
+        Ok((nested, stuff.collect()))
     }
 
-    /// What is viscous of the cells of the grids; nothing if no material is.
-    ///
-    /// # Errors
-    /// If the grids cannot be made.
-    pub fn viscosities(&self, nested: &Nested) -> Result<Vec<Vec<Viscosity>>, BlockError> {
-        let regions = self.regions();
-        let viscous = |region: &Region| region.material.viscosity() != Viscosity::NONE;
-        if !regions.iter().any(viscous) {
-            return Ok(Vec::new());
-        }
+    /// Returns grids, and volume fractions of the regions in the cells of each.
+    pub(super) fn grids_and_fractions(
+        &self,
+        regions: &[Region],
+    ) -> Result<(NestedGrid, Vec<RegionFractions>), SceneError> {
+        let [low_m, high_m] = self.corners_m();
+        let nested = NestedGrid::new(low_m, high_m, &self.zone)?;
         let mut all = Vec::with_capacity(nested.levels.len());
         for level in &nested.levels {
-            let shares = Shares::take(&level.mesh()?, &regions, SAMPLES)?;
-            all.push(shares.viscosities(&regions));
+            all.push(RegionFractions::sample(&level.mesh()?, regions, SAMPLES)?);
         }
-        Ok(all)
+        Ok((nested, all))
     }
 
-    /// Its solver, at rest.
+    /// Creates its explicit solver, at rest.
     ///
     /// # Errors
-    /// If grids cannot be made or the solver refuses them.
-    pub fn solver(&self) -> Result<Explicit, BlockError> {
-        let (nested, stuff) = self.grids()?;
-        let viscosities = self.viscosities(&nested)?;
-        let solver = Explicit::with_viscosity(&nested, &stuff, &viscosities, &self.params)?;
-        Ok(solver)
+    /// If grids cannot be created or the solver refuses them.
+    pub fn explicit_solver(&self) -> Result<ExplicitTissue, SceneError> {
+        let (nested, stuff) = self.grids_and_materials()?;
+        Ok(ExplicitTissue::new(&nested, &stuff, &self.params)?)
     }
 
-    /// A new tissue, at rest.
+    /// Creates a tissue, at rest.
     ///
     /// # Errors
-    /// As [`Block::solver`].
-    pub fn build(&self) -> Result<Box<dyn Tissue>, BlockError> {
+    /// As [`Block::explicit_solver`] or the implicit solver.
+    pub fn build(&self) -> Result<Box<dyn Tissue>, SceneError> {
         Ok(match self.solver {
-            BlockSolver::Explicit => Box::new(self.solver()?),
-            BlockSolver::Implicit => Box::new(self.implicit()?),
+            BlockSolver::Explicit => Box::new(self.explicit_solver()?),
+            BlockSolver::Implicit => Box::new(self.implicit_solver()?),
         })
     }
 
-    /// One mesh in the frame of the scene, with cells of `cell_m` \[m\] in the fine zone to a depth of
-    /// `deep_m` \[m\], whose neighbours beside it differ by `growth` at most.
+    /// Creates one mesh in the frame of the scene. It has cells of `cell_m` \[m\] in the fine zone to a depth of
+    /// `deep_m` \[m\]; neighbouring cells outside differ by a factor of at most `growth`.
     ///
     /// # Errors
     /// If an axis cannot be graded.
-    pub(super) fn graded(
+    pub(super) fn graded_mesh(
         &self,
         cell_m: f64,
         growth: f64,
         deep_m: f64,
-    ) -> Result<HexMesh, HexError> {
+    ) -> Result<HexMesh, Defect> {
         let [low_m, high_m] = self.corners_m();
         let grade = |axis: usize, (from_m, to_m): (f64, f64)| {
             let grading = Grading {
@@ -261,15 +149,15 @@ impl Block {
             };
             let mut line_m = grading.axis(high_m[axis] - low_m[axis])?;
             line_m.iter_mut().for_each(|x_m| *x_m += low_m[axis]);
-            Ok::<_, HexError>(line_m)
+            Ok::<_, Defect>(line_m)
         };
-        let across = |axis: usize| grade(axis, self.fine_m(axis));
+        let across = |axis: usize| grade(axis, self.fine_range_m(axis));
         let up_m = grade(2, (high_m.z - deep_m.min(self.size_m[2]), high_m.z))?;
         HexMesh::block([&across(0)?, &across(1)?, &up_m])
     }
 
     /// Ends of the fine zone along x or y \[m\].
-    pub(super) fn fine_m(&self, axis: usize) -> (f64, f64) {
+    pub(super) fn fine_range_m(&self, axis: usize) -> (f64, f64) {
         let half_m = 0.5 * self.size_m[axis];
         let end = |sign: f64| {
             let at_m = self.zone.centre_m[axis] + sign * self.zone.half_m[axis];
@@ -278,72 +166,36 @@ impl Block {
         (end(-1.0), end(1.0))
     }
 
-    /// Its implicit solver, at rest.
+    /// Creates its implicit solver, at rest.
     ///
     /// # Errors
-    /// If the mesh cannot be made or the solver refuses it.
-    pub fn implicit(&self) -> Result<Implicit, BlockError> {
-        let mesh = self.graded(self.zone.cell_m, IMPLICIT_GROWTH, self.zone.depth_m)?;
+    /// If the mesh cannot be created or the solver refuses it.
+    pub(crate) fn implicit_solver(&self) -> Result<ImplicitTissue, SceneError> {
+        let mesh = self.graded_mesh(self.zone.cell_m, IMPLICIT_GROWTH, self.zone.depth_m)?;
         let regions = self.regions();
-        let shares = Shares::take(&mesh, &regions, SAMPLES)?;
-        let moduli = shares.moduli(&regions, self.mixing);
-        let densities = shares.densities_kgpm3(&regions);
-        let viscosities = shares.viscosities(&regions);
-        let viscosities = implicit::Viscosity::of_cells(&viscosities).map_err(|source| {
-            let field = "layer".to_owned();
-            BlockError::Viscosity { field, source }
-        })?;
-        let params = implicit::Params {
-            damping_hz: self.params.damping_hz,
-            ..implicit::Params::default()
+        let shares = RegionFractions::sample(&mesh, &regions, SAMPLES)?;
+        let stuff = shares.cell_materials(&regions, self.mixing);
+        let params = implicit::ImplicitParams {
+            damping_per_s: self.params.damping_per_s,
+            ..implicit::ImplicitParams::default()
         };
-        let matter = Matter {
-            family: self.params.law,
-            moduli: &moduli,
-            densities_kgpm3: &densities,
-            viscosities: &viscosities,
-        };
-        let held = [Support::Fixed(Side::ZMin)];
-        Ok(Implicit::new(&mesh, &matter, &held, &params)?)
+        Ok(ImplicitTissue::new(
+            &mesh,
+            self.params.law,
+            &stuff,
+            &params,
+        )?)
     }
 
-    /// Index of the layer in which an inclusion's centre lies; none in a block without layers.
+    /// Index of the layer of an inclusion's centre; none in a block without layers.
     #[must_use]
-    pub fn host(&self, inclusion: &Inclusion) -> Option<usize> {
-        let mut depth_m = -inclusion.centre_m.z;
-        let around = self.layers.iter().position(|layer| {
-            depth_m -= layer.thickness_m;
-            depth_m <= 0.0
-        });
-        around.or(self.layers.len().checked_sub(1))
+    pub fn host_layer(&self, inclusion: &Inclusion) -> Option<usize> {
+        layered::host_layer(&self.layers, &inclusion.centre_m)
     }
 
     /// Inclusions as seen from above, with their stiffness over that of the layer around them.
     #[must_use]
     pub fn lumps(&self) -> Vec<Lump> {
-        let lump = |inclusion: &Inclusion| {
-            let host_pa = self.layers[self.host(inclusion)?].material.young_pa();
-            Some(Lump {
-                center_m: [inclusion.centre_m.x, inclusion.centre_m.y],
-                radius_m: inclusion.radius_m,
-                factor: inclusion.material.young_pa() / host_pa,
-            })
-        };
-        self.inclusions.iter().filter_map(lump).collect()
+        layered::lumps(&self.layers, &self.inclusions)
     }
-}
-
-pub(super) fn wrong(field: String, value: impl ToString, expected: &str) -> BlockError {
-    BlockError::Field {
-        field,
-        value: value.to_string(),
-        expected: expected.to_owned(),
-    }
-}
-
-pub(super) fn positive(field: impl Into<String>, value: f64) -> Result<(), BlockError> {
-    if value.is_finite() && value > 0.0 {
-        return Ok(());
-    }
-    Err(wrong(field.into(), value, "a finite number greater than 0"))
 }

@@ -1,68 +1,47 @@
-//! The flat sheet of a scene file, checked. Source: ours; the sheet is that of seed-004 section 3.7.
-
-use serde::Deserialize;
+//! Validation of the flat sheet of a scene file.
 
 use super::SceneError;
-use super::text::{field, finite, positive};
+use super::text::{field_error, require_finite, require_positive};
 use palpate_springs::flat::FlatSheet;
 
-/// Most nodes along an edge of what is shown.
+/// Most nodes along an edge of the displayed grid.
 const NODES_MAX: f64 = 400.0;
 
-/// The table `[flat]`.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FlatText {
-    size_m: [f64; 2],
-    cell_m: f64,
-    between_m: [f64; 2],
-    stiffness_npm: [f64; 2],
-    pinch_npm: f64,
-    jaw_friction: f64,
-    tent_m: f64,
-}
-
-impl FlatText {
-    /// The sheet.
-    pub(super) fn sheet(&self) -> Result<FlatSheet, SceneError> {
-        for edge_m in self.size_m {
-            positive("flat.size_m", edge_m)?;
-        }
-        positive("flat.cell_m", self.cell_m)?;
-        let cells = self.size_m.map(|edge_m| (edge_m / self.cell_m).round());
-        if cells.iter().any(|cells| !(1.0..NODES_MAX).contains(cells)) {
-            let expected = "1 to 399 cells along each edge of flat.size_m";
-            return Err(field("flat.cell_m", self.cell_m, expected));
-        }
-        for place_m in self.between_m {
-            finite("flat.between_m", place_m)?;
-        }
-        if self.between_m[0] >= self.between_m[1] {
-            let found = format!("{:?}", self.between_m);
-            return Err(field(
-                "flat.between_m",
-                found,
-                "the left place before the right one",
-            ));
-        }
-        for npm in self.stiffness_npm {
-            positive("flat.stiffness_npm", npm)?;
-        }
-        positive("flat.pinch_npm", self.pinch_npm)?;
-        if !(0.0..=10.0).contains(&self.jaw_friction) {
-            return Err(field("flat.jaw_friction", self.jaw_friction, "0 to 10"));
-        }
-        positive("flat.tent_m", self.tent_m)?;
-        Ok(FlatSheet {
-            size_m: self.size_m,
-            cell_m: self.cell_m,
-            between_m: self.between_m,
-            stiffness_npm: self.stiffness_npm,
-            pinch_npm: self.pinch_npm,
-            jaw_friction: self.jaw_friction,
-            tent_m: self.tent_m,
-        })
+/// Returns the sheet if every number of it is in its range.
+pub(super) fn validated(sheet: &FlatSheet) -> Result<FlatSheet, SceneError> {
+    for edge_m in sheet.size_m {
+        require_positive("flat.size_m", edge_m)?;
     }
+    require_positive("flat.cell_m", sheet.cell_m)?;
+    let cells = sheet.size_m.map(|edge_m| (edge_m / sheet.cell_m).round());
+    if cells.iter().any(|cells| !(1.0..NODES_MAX).contains(cells)) {
+        let expected = "1 to 399 cells along each edge of flat.size_m";
+        return Err(field_error("flat.cell_m", sheet.cell_m, expected));
+    }
+    for place_m in sheet.between_m {
+        require_finite("flat.between_m", place_m)?;
+    }
+    if sheet.between_m[0] >= sheet.between_m[1] {
+        let found = format!("{:?}", sheet.between_m);
+        return Err(field_error(
+            "flat.between_m",
+            found,
+            "the left place before the right one",
+        ));
+    }
+    for npm in sheet.stiffness_npm {
+        require_positive("flat.stiffness_npm", npm)?;
+    }
+    require_positive("flat.pinch_npm", sheet.pinch_npm)?;
+    if !(0.0..=10.0).contains(&sheet.jaw_friction) {
+        return Err(field_error(
+            "flat.jaw_friction",
+            sheet.jaw_friction,
+            "0 to 10",
+        ));
+    }
+    require_positive("flat.tent_m", sheet.tent_m)?;
+    Ok(*sheet)
 }
 
 #[cfg(test)]
@@ -70,8 +49,8 @@ mod tests {
     use super::super::load;
 
     #[test]
-    fn what_is_no_flat_sheet_is_named() {
-        let plain = super::super::text("flat-sheet").expect("built in");
+    fn invalid_flat_sheets_are_named() {
+        let plain = super::super::scene_text("flat-sheet").expect("built in");
         for (from, to, named) in [
             ("cell_m = 0.002", "cell_m = 1e-9", "flat.cell_m"),
             ("[-0.04, 0.04]", "[0.04, -0.04]", "flat.between_m"),

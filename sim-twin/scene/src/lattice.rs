@@ -1,14 +1,16 @@
-//! Scenes of springs: sheets and the data sets of the sources, with what the model IDMS may be told.
+//! Scenes of springs: sheets and the data sets of the sources, with the parameters of the model IDMS.
 //!
-//! Source: seed-004 3.9 and 4C (rows S4-07, S4-56), lumps after S4-07; laws, schemes and windows after 3.3 to 3.8 (rows
+//! Source: seed-004 3.9 and 4C (rows S4-07, S4-56), lumps after S4-07; laws, schemes and active regions after 3.3 to 3.8 (rows
 //! S4-08, S4-12 to S4-14, S4-21).
 
 use serde::Deserialize;
 
-use super::text::{ToolText, field, finite, positive};
+use super::text::{ToolText, field_error, require_finite, require_positive};
 use super::{Lump, SceneError};
-use palpate_geometry::mesh::Units;
-use palpate_springs::idms::{Contact, GraspLaw, IdmsParams, Law, Pinch, Scheme, Window};
+use palpate_geometry::mesh::{Units, bounds_m};
+use palpate_springs::idms::{
+    GraspLaw, HapticWindow, IdmsParams, LatticeContact, PinchLaw, SpringLaw, TimeIntegration,
+};
 use palpate_twin::Vec3;
 use palpate_twin::lattice::Lattice;
 use palpate_twin::lattice::fixture;
@@ -17,41 +19,19 @@ use palpate_twin::lattice::fixture::SheetParams;
 /// Largest number of columns or rows of a sheet.
 const SIDE_MAX: u32 = 400;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SheetText {
-    columns: u32,
-    rows: u32,
-    edge_m: f64,
-    depth_ratio: f64,
-    mass_kg: f64,
-    stiffness_npm: f64,
-    damping_nspm: f64,
-    home_stiffness_npm: f64,
-    home_damping_nspm: f64,
-}
-
-impl SheetText {
-    pub(super) fn lattice(&self) -> Result<Lattice, SceneError> {
-        for (name, count) in [("sheet.columns", self.columns), ("sheet.rows", self.rows)] {
-            if !(2..=SIDE_MAX).contains(&count) {
-                return Err(field(name, count, "a whole number from 2 to 400"));
-            }
+/// Lattice of a sheet of a scene.
+pub(super) fn sheet(params: &SheetParams) -> Result<Lattice, SceneError> {
+    for (name, count) in [
+        ("sheet.columns", params.columns),
+        ("sheet.rows", params.rows),
+    ] {
+        if !(2..=SIDE_MAX).contains(&count) {
+            return Err(field_error(name, count, "a whole number from 2 to 400"));
         }
-        positive("sheet.edge_m", self.edge_m)?;
-        positive("sheet.depth_ratio", self.depth_ratio)?;
-        Ok(fixture::sheet(&SheetParams {
-            columns: self.columns,
-            rows: self.rows,
-            edge_m: self.edge_m,
-            depth_ratio: self.depth_ratio,
-            mass_kg: self.mass_kg,
-            stiffness_npm: self.stiffness_npm,
-            damping_nspm: self.damping_nspm,
-            home_stiffness_npm: self.home_stiffness_npm,
-            home_damping_nspm: self.home_damping_nspm,
-        }))
     }
+    require_positive("sheet.edge_m", params.edge_m)?;
+    require_positive("sheet.depth_ratio", params.depth_ratio)?;
+    Ok(fixture::sheet(params))
 }
 
 #[derive(Debug, Deserialize)]
@@ -81,15 +61,8 @@ impl FixtureText {
             FixtureKind::Printed => fixture::printed(),
         });
         let surface = lattice.atoms.iter().filter(|atom| atom.surface);
-        let bounds = surface
-            .map(|atom| atom.position_m)
-            .fold(None, |bounds, place| {
-                let (low, high) = bounds.unwrap_or((place, place));
-                Some((low.inf(&place), high.sup(&place)))
-            });
-        let middle_m = bounds.map_or(Vec3::zeros(), |(low, high): (Vec3, Vec3)| {
-            0.5 * (low + high)
-        });
+        let [low_m, high_m] = bounds_m(surface.map(|atom| atom.position_m));
+        let middle_m = 0.5 * (low_m + high_m);
         lattice
             .atoms
             .iter_mut()
@@ -105,47 +78,30 @@ enum ContactText {
     Node,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum LawName {
-    #[default]
     Linear,
     Fung,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum SchemeName {
-    #[default]
     SemiImplicit,
     Printed,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum GraspText {
-    Fixed,
-    Shell,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WindowText {
-    radius_m: f64,
-    #[serde(default)]
-    at_once: bool,
-}
-
-/// The part of [`IdmsParams`] that a scene may set; what is left out has its default.
+/// Keys of [`IdmsParams`] in a scene; a missing key has its default.
 ///
-/// | key | what it sets |
+/// | key | effect |
 /// |---|---|
 /// | `law` | `linear`, or `fung` with `fung_growth` and `fung_steepest` (row S4-08) |
-/// | `scheme` | `semi-implicit`, or `printed` with `filter_lambda` and, if wanted, `radial_homes` (S4-13, S4-14) |
-/// | `gravity_mps2`, `drag_hz` | forces on every atom (S4-12) |
+/// | `scheme` | `semi-implicit`, or `printed` with `filter_lambda` and optionally `radial_homes` (S4-13, S4-14) |
+/// | `gravity_mps2`, `drag_per_s` | forces on every atom (S4-12) |
 /// | `window` | `{ radius_m, at_once }`: only atoms near a tool are stepped, or, without `at_once`, woken (S4-21) |
 /// | `grasp` | `fixed`, or `shell` as printed (S4-24) |
-/// | `sleeps` | `false` steps every atom always |
+/// | `sleeps` | `false` steps every atom in every step |
 /// | `unchecked` | `true` skips the stability gate, for experiments on instability |
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -159,9 +115,9 @@ pub(super) struct ModelText {
     filter_lambda: Option<f64>,
     radial_homes: Option<bool>,
     gravity_mps2: Option<[f64; 3]>,
-    drag_hz: Option<f64>,
-    window: Option<WindowText>,
-    grasp: Option<GraspText>,
+    drag_per_s: Option<f64>,
+    window: Option<HapticWindow>,
+    grasp: Option<GraspLaw>,
     sleeps: Option<bool>,
     unchecked: Option<bool>,
     contact: Option<ContactText>,
@@ -169,11 +125,10 @@ pub(super) struct ModelText {
     contact_damping_ratio: Option<f64>,
     pinch_stiffness_npm: Option<f64>,
     pinch_width_m: Option<f64>,
-    relax_s: Option<f64>,
 }
 
 impl ModelText {
-    /// The choices of a model, for a scene's tool; numbers are checked by [`palpate_springs::idms::Idms::new`].
+    /// Parameters of the model for a scene's tool; [`palpate_springs::idms::Idms::new`] checks their values.
     pub(super) fn params(&self, tool: &ToolText) -> Result<IdmsParams, SceneError> {
         let ours = IdmsParams::default();
         let damping = self.contact_damping_ratio;
@@ -183,65 +138,57 @@ impl ModelText {
             law: self.law()?,
             scheme: self.scheme()?,
             gravity_mps2: self.gravity_mps2.map_or(ours.gravity_mps2, Vec3::from),
-            drag_hz: self.drag_hz.unwrap_or(ours.drag_hz),
-            window: self.window.map(|window| Window {
-                radius_m: window.radius_m,
-                at_once: window.at_once,
-            }),
-            grasp: match self.grasp {
-                Some(GraspText::Fixed) => GraspLaw::Fixed,
-                Some(GraspText::Shell) => GraspLaw::Shell,
-                None => ours.grasp,
-            },
-            rest: ours.rest.filter(|_| self.sleeps.unwrap_or(true)),
+            drag_per_s: self.drag_per_s.unwrap_or(ours.drag_per_s),
+            window: self.window,
+            grasp: self.grasp.unwrap_or(ours.grasp),
+            sleeps: self.sleeps.unwrap_or(ours.sleeps),
             unchecked: self.unchecked.unwrap_or(ours.unchecked),
             contact: match self.contact.unwrap_or(ContactText::Face) {
-                ContactText::Face => Contact::Face {
+                ContactText::Face => LatticeContact::Face {
                     patch_m: self.patch_m.unwrap_or(0.0),
                 },
-                ContactText::Node => Contact::Node,
+                ContactText::Node => LatticeContact::Node,
             },
             contact_damping_ratio: damping.unwrap_or(ours.contact_damping_ratio),
             tool_stiffness_npm: tool.stiffness_npm,
-            pinch: Pinch {
+            pinch: PinchLaw {
                 stiffness_npm: self.pinch_stiffness_npm.unwrap_or(ours.pinch.stiffness_npm),
                 width_m: self.pinch_width_m.unwrap_or(ours.pinch.width_m),
             },
-            relax_s: self.relax_s.unwrap_or(ours.relax_s),
             ..ours
         })
     }
 
-    fn law(&self) -> Result<Law, SceneError> {
+    fn law(&self) -> Result<SpringLaw, SceneError> {
         let fung = self.law == Some(LawName::Fung);
         let growth = of_choice("model.fung_growth", self.fung_growth, fung, FUNG)?;
         let steepest = of_choice("model.fung_steepest", self.fung_steepest, fung, FUNG)?;
         Ok(match growth.zip(steepest) {
-            Some((growth, steepest)) => Law::Fung { growth, steepest },
-            None => Law::Linear,
+            Some((growth, steepest)) => SpringLaw::Fung { growth, steepest },
+            None => SpringLaw::Linear,
         })
     }
 
-    fn scheme(&self) -> Result<Scheme, SceneError> {
+    fn scheme(&self) -> Result<TimeIntegration, SceneError> {
         let printed = self.scheme == Some(SchemeName::Printed);
         let lambda = of_choice("model.filter_lambda", self.filter_lambda, printed, PRINTED)?;
         if self.radial_homes.is_some() && !printed {
-            return Err(field("model.radial_homes", "given", PRINTED));
+            return Err(field_error("model.radial_homes", "given", PRINTED));
         }
-        Ok(
-            lambda.map_or(Scheme::SemiImplicit, |lambda| Scheme::Printed {
+        Ok(lambda.map_or(TimeIntegration::SemiImplicit, |lambda| {
+            TimeIntegration::FilteredEuler {
                 lambda,
                 radial_homes: self.radial_homes.unwrap_or(false),
-            }),
-        )
+            }
+        }))
     }
 }
 
-/// What the numbers of a law and of a scheme need beside them.
+/// Expected values of the parameters of a law and of a scheme, for messages.
 const FUNG: &str = "a number with `law = \"fung\"`, and none with another law";
 const PRINTED: &str = "a value with `scheme = \"printed\"`, and none with another scheme";
 
-/// A number that a choice needs, and that without the choice has no meaning.
+/// Returns a parameter that one choice requires and every other choice forbids.
 fn of_choice(
     name: &'static str,
     value: Option<f64>,
@@ -249,18 +196,18 @@ fn of_choice(
     expected: &'static str,
 ) -> Result<Option<f64>, SceneError> {
     match value {
-        None if chosen => Err(field(name, "missing", expected)),
-        Some(value) if !chosen => Err(field(name, value, expected)),
+        None if chosen => Err(field_error(name, "missing", expected)),
+        Some(value) if !chosen => Err(field_error(name, value, expected)),
         value => Ok(value),
     }
 }
 
 impl Lump {
-    /// Multiply the stiffness of every link whose midpoint is inside.
+    /// Multiplies the stiffness of every link whose midpoint is inside.
     pub(super) fn harden(&self, lattice: &mut Lattice) -> Result<(), SceneError> {
-        positive("lump.radius_m", self.radius_m)?;
-        positive("lump.factor", self.factor)?;
-        finite("lump.center_m", self.center_m[0] + self.center_m[1])?;
+        require_positive("lump.radius_m", self.radius_m)?;
+        require_positive("lump.factor", self.factor)?;
+        require_finite("lump.center_m", self.center_m[0] + self.center_m[1])?;
         for link in &mut lattice.links {
             let [a, b] = link
                 .atoms
@@ -277,12 +224,12 @@ impl Lump {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Scene, load, text};
+    use crate::{Scene, load, scene_text};
     use palpate_twin::{Reaction, Vec3};
 
-    /// The scene `sheet` with further lines in its table `[model]`.
+    /// Scene `sheet` with further lines in its table `[model]`.
     fn with(lines: &str) -> Result<Scene, String> {
-        let plain = text("sheet").expect("built in");
+        let plain = scene_text("sheet").expect("built in");
         let own = plain.replacen("[model]", &format!("[model]\n{lines}"), 1);
         load(&own).map_err(|error| error.to_string())
     }
@@ -291,13 +238,13 @@ mod tests {
     fn press(lines: &str, depth_m: f64) -> f64 {
         let scene = with(lines).expect("a scene");
         let mut tissue = scene.build().expect("a tissue");
-        let mut felt = [Reaction::default()];
+        let mut reactions = [Reaction::default()];
         for step in 1..=1000 {
             let down_m = depth_m * (f64::from(step) / 500.0).min(1.0);
             let tool = scene.tool_at(Vec3::z() * (scene.tool_radius_m - down_m));
-            tissue.step(&[tool], 1e-3, &mut felt);
+            tissue.step(&[tool], 1e-3, &mut reactions);
         }
-        felt[0].force_n.z
+        reactions[0].force_n.z
     }
 
     #[test]
@@ -323,14 +270,14 @@ mod tests {
         assert!((-2e-3..-2e-4).contains(&low_m), "{low_m}");
         let held_m = sagged_m(&format!("{down}\ndrag_hz = 500.0"), 20);
         assert!((0.6 * low_m..0.0).contains(&held_m), "{held_m} {low_m}");
-        // what is held back sags as far in the end
+        // with drag the final sag is the same
         let [low_m, held_m] =
-            ["", "drag_hz = 500.0"].map(|drag| sagged_m(&format!("{down}\n{drag}"), 3000));
+            ["", "drag_per_s = 500.0"].map(|drag| sagged_m(&format!("{down}\n{drag}"), 3000));
         assert!((held_m / low_m - 1.0).abs() < 0.02, "{held_m} {low_m}");
     }
 
     #[test]
-    fn s4_14_a_scene_takes_the_printed_scheme_and_the_gate_refuses_it_where_it_grows() {
+    fn s4_14_printed_scheme_is_available_and_refused_where_unstable() {
         let printed = "scheme = \"printed\"\nfilter_lambda = 0.5\nsubsteps = 20";
         let plain_n = press("substeps = 20", 4e-3);
         let found_n = press(printed, 4e-3);
@@ -349,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn s4_21_a_scene_steps_only_what_is_near_its_tool() {
+    fn s4_21_active_region_steps_only_atoms_near_the_tool() {
         let whole_n = press("sleeps = false", 6e-3);
         let error = |radius_m: f64| {
             let lines = format!("window = {{ radius_m = {radius_m}, at_once = true }}");
@@ -365,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_of_a_model_that_do_not_fit_are_named_with_what_would() {
+    fn invalid_model_keys_are_named_with_valid_values() {
         for (lines, parts) in [
             ("law = \"ogden\"", ["ogden", "fung"]),
             ("law = \"fung\"", ["model.fung_growth", "missing"]),
@@ -387,7 +334,7 @@ mod tests {
                 "gravity_mps2 = [0.0, 0.0, nan]",
                 ["gravity_mps2", "finite numbers"],
             ),
-            ("drag_hz = -1.0", ["drag_hz", "0 or more"]),
+            ("drag_per_s = -1.0", ["drag_per_s", "0 or more"]),
             (
                 "window = { radius_m = 0.0 }",
                 ["window.radius_m", "greater than 0"],

@@ -1,13 +1,14 @@
-//! The law of a block or a body, as its scene names it.
+//! Law of a block or a body, from the keys of its scene.
 //!
-//! Source: ours; the laws are those of [`palpate_twin::law`]. One law a scene: its materials differ in
+//! Source: ours; the laws are those of [`palpate_twin::law`]. A scene has one law; its materials differ in
 //! their moduli.
 
-use super::block::{BlockError, wrong};
-use palpate_twin::law::Family;
+use super::SceneError;
+use super::text::field_error;
+use palpate_twin::law::LawFamily;
 
-/// Keys of `[block]` or `[mesh]` that choose its law.
-#[derive(Debug, Clone, Copy, Default)]
+/// Keys of the law in `[block]` or `[mesh]`.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct LawText<'a> {
     /// Name of the table.
     pub(super) table: &'static str,
@@ -17,49 +18,39 @@ pub(super) struct LawText<'a> {
 }
 
 impl LawText<'_> {
-    /// The law; neo-Hookean if none is named.
-    pub(super) fn family(&self) -> Result<Family, BlockError> {
+    /// Family of the law; neo-Hookean if none is named.
+    pub(super) fn family(&self) -> Result<LawFamily, SceneError> {
         let table = self.table;
         let number = |field: &str, value: Option<f64>| {
-            let missing = || {
-                wrong(
-                    format!("{table}.{field}"),
-                    "missing",
-                    "a number, for this law",
-                )
-            };
-            value.ok_or_else(missing)
+            let field = format!("{table}.{field}");
+            value.ok_or_else(|| field_error(field, "missing", "a number, for this law"))
         };
-        let name = self.law.unwrap_or(Family::default().name());
-        let Some(family) = Family::ALL.into_iter().find(|family| family.name() == name) else {
-            let expected = format!("one of: {}", Family::ALL.map(Family::name).join(", "));
-            return Err(wrong(format!("{table}.law"), name, &expected));
+        let name = self.law.unwrap_or(LawFamily::default().name());
+        let Some(family) = LawFamily::ALL
+            .into_iter()
+            .find(|family| family.name() == name)
+        else {
+            let expected = format!("one of: {}", LawFamily::ALL.map(LawFamily::name).join(", "));
+            return Err(field_error(format!("{table}.law"), name, expected));
         };
         let family = match family {
-            Family::MooneyRivlin { .. } => Family::MooneyRivlin {
+            LawFamily::MooneyRivlin { .. } => LawFamily::MooneyRivlin {
                 second: number("mooney_second", self.mooney_second)?,
             },
-            Family::Fung { .. } => Family::Fung {
+            LawFamily::Fung { .. } => LawFamily::Fung {
                 growth: number("fung_growth", self.fung_growth)?,
             },
             plain => plain,
         };
-        let strays = [
-            (
-                "mooney_second",
-                self.mooney_second,
-                matches!(family, Family::MooneyRivlin { .. }),
-            ),
-            (
-                "fung_growth",
-                self.fung_growth,
-                matches!(family, Family::Fung { .. }),
-            ),
-        ];
-        for (field, value, used) in strays {
+        let mooney = matches!(family, LawFamily::MooneyRivlin { .. });
+        let fung = matches!(family, LawFamily::Fung { .. });
+        for (field, value, used) in [
+            ("mooney_second", self.mooney_second, mooney),
+            ("fung_growth", self.fung_growth, fung),
+        ] {
             if let Some(value) = value.filter(|_| !used) {
                 let expected = format!("nothing: `{name}` has no such number");
-                return Err(wrong(format!("{table}.{field}"), value, &expected));
+                return Err(field_error(format!("{table}.{field}"), value, expected));
             }
         }
         family.check().map_err(|error| {
@@ -67,7 +58,7 @@ impl LawText<'_> {
                 "growth" => "fung_growth",
                 _ => "mooney_second",
             };
-            wrong(format!("{table}.{field}"), error.value, error.expected)
+            field_error(format!("{table}.{field}"), error.value, error.expected)
         })?;
         Ok(family)
     }
@@ -75,30 +66,30 @@ impl LawText<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Body, load, text};
-    use palpate_twin::law::Family;
+    use crate::{SceneBody, load, scene_text};
+    use palpate_twin::law::LawFamily;
 
-    fn with(lines: &str) -> Result<Family, String> {
-        let plain = text("block").expect("built in");
+    fn with(lines: &str) -> Result<LawFamily, String> {
+        let plain = scene_text("block").expect("built in");
         let block = plain.replacen("[block]", &format!("[block]\n{lines}"), 1);
         match load(&block).map_err(|error| error.to_string())?.body {
-            Body::Block(block) => Ok(block.params.law),
-            Body::Lattice { .. }
-            | Body::Flat(_)
-            | Body::Linked(_)
-            | Body::Voxels(_)
-            | Body::Mesh(_) => Err("no block".to_owned()),
+            SceneBody::Block(block) => Ok(block.params.law),
+            SceneBody::Lattice { .. }
+            | SceneBody::Flat(_)
+            | SceneBody::VoxelBlock(_)
+            | SceneBody::VoxelBody(_)
+            | SceneBody::Mesh(_) => Err("no block".to_owned()),
         }
     }
 
     #[test]
-    fn a_block_takes_every_law_with_its_numbers_and_names_what_is_wrong() {
-        assert_eq!(with(""), Ok(Family::NeoHookean));
-        assert_eq!(with("law = \"linear\""), Ok(Family::Linear));
+    fn every_law_is_available_and_invalid_parameters_are_named() {
+        assert_eq!(with(""), Ok(LawFamily::NeoHookean));
+        assert_eq!(with("law = \"linear\""), Ok(LawFamily::Linear));
         let fung = with("law = \"fung\"\nfung_growth = 3.0");
-        assert_eq!(fung, Ok(Family::Fung { growth: 3.0 }));
+        assert_eq!(fung, Ok(LawFamily::Fung { growth: 3.0 }));
         let mooney = with("law = \"mooney-rivlin\"\nmooney_second = 0.25");
-        assert_eq!(mooney, Ok(Family::MooneyRivlin { second: 0.25 }));
+        assert_eq!(mooney, Ok(LawFamily::MooneyRivlin { second: 0.25 }));
         for (lines, parts) in [
             ("law = \"ogden\"", ["block.law", "mooney-rivlin"]),
             ("law = \"fung\"", ["block.fung_growth", "missing"]),

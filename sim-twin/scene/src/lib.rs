@@ -1,47 +1,54 @@
-//! Scenes: which tissue there is to touch, as a typed TOML text, and the tissue made from it.
+//! Scenes: typed TOML texts of tissues, and the tissues built from them.
 //!
-//! Source: ours. The only crate that knows all models. The built-in scenes lie in `scenes/`. In reading order:
-//! `text` reads a scene. Its body is made by `block` for layers of a continuum, `volume` for a mesh file with the laws of
-//! `law`, `lattice` for springs, `flat` for a sheet without mass, `linked` for layers of elements and links, `voxels` for
-//! labelled voxels. `press` measures what a press feels, `table` condenses a block, `change` goes over to another scene while
-//! a hand feels it. `paint` colours the surface of a linked volume; `parts` gives cells to other programs.
-//! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine where
-//! `fine_centre_m`, `fine_half_m` and `fine_depth_m` say; a press beside that is wrong by a factor.
+//! Source: ours. The only crate that depends on all models. The built-in scenes are in `scenes/`. In reading order:
+//! `text` parses a scene; `keys` renames keys of an earlier version. `block` builds layers of a continuum (`layered` has
+//! its common parts with `voxel_block`), `mesh_body` a mesh file with the laws of `law`. `lattice` builds springs, `flat` a
+//! sheet without mass, `voxel_block` layers of nodes and links, `voxel_body` labelled voxels. `press` measures the
+//! stiffness of a press, `compliance_table` condenses a block, [`morph`](MorphSteps) changes a scene into another
+//! during contact. `colouring` colours the surface of a voxel model; `block_mesh` exports cells to other programs.
+//! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine in the zone of
+//! `fine_centre_m`, `fine_half_m` and `fine_depth_m`; the force of a press outside it can be wrong by a large factor.
 
 mod block;
-mod change;
+mod block_mesh;
+mod colouring;
+mod compliance_table;
 mod flat;
+pub mod keys;
 mod lattice;
 mod law;
-mod linked;
-mod paint;
-mod parts;
+mod layered;
+mod mesh_body;
+mod morph;
 mod press;
-mod table;
 mod text;
-mod volume;
-mod voxels;
+mod voxel_block;
+mod voxel_body;
 
 use serde::Deserialize;
 
-use palpate_geometry::mesh::UnitError;
-use palpate_geometry::mesh::check::{Finding, RadiusError};
-use palpate_springs::flat::{Flat, FlatSheet};
+use palpate_fem::ComplianceError;
+use palpate_fem::explicit::ExplicitError;
+use palpate_fem::implicit::ImplicitError;
+use palpate_geometry::Defect;
+use palpate_springs::flat::{FlatSheet, FlatTissue};
 use palpate_springs::idms::{Idms, IdmsError, IdmsParams};
 use palpate_twin::lattice::Lattice;
 use palpate_twin::{Instrument, Tissue, Tool, Vec3};
+use palpate_voxel::VoxelParamsError;
+use palpate_voxel::nodes::VoxelNodesError;
 
-pub use block::{Block, BlockError, BlockSolver, Inclusion, Layer};
-pub use change::{ChangeError, STEP_LOG, Steps};
-pub use linked::{LinkedBlock, LinkedBlockError, cells};
-pub use paint::{clip, painted};
-pub use press::Press;
-pub use table::TableError;
-pub use volume::{Part, Volume, VolumeError};
-pub use voxels::{LabelMatter, LinkedVoxels, LinkedVoxelsError};
+pub use block::{Block, BlockSolver};
+pub use colouring::{clip, coloured_surface};
+pub use layered::{Inclusion, Layer};
+pub use mesh_body::{MeshBody, MeshMaterial};
+pub use morph::{MORPH_STEP_LOG, MorphError, MorphSteps};
+pub use press::PressStiffness;
+pub use voxel_block::{VoxelBlock, hexahedra};
+pub use voxel_body::{LabelMaterial, VoxelBody};
 
-/// Names with the texts of `FOLDER/NAME.toml`, as a slice that is part of the program; the folder is relative to the
-/// file that calls this.
+/// Slice of the names and texts of `FOLDER/NAME.toml`, embedded in the program; the folder is relative to the
+/// calling file.
 #[macro_export]
 macro_rules! texts {
     ($folder:literal: $($name:literal),+ $(,)?) => {
@@ -58,28 +65,28 @@ pub const BUILT_IN: &[(&str, &str)] = texts!(
 /// Name and bytes of the mesh files of built-in scenes.
 const MESHES: [(&str, &[u8]); 1] = [("mound.msh", include_bytes!("../scenes/mound.msh"))];
 
-/// Gives the bytes of a file that a scene names, or why it cannot. A name that ends in `/` is that of a folder: its
-/// bytes are the sorted names of its files, one a line.
-pub type Read<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
+/// Reader of a file that a scene names: returns its bytes, or the reason of a failure. A name that ends in `/` is a
+/// folder, whose bytes are the sorted names of its files, one a line.
+pub type SceneFileReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
-/// A tissue that can be built as often as wanted, and the tool meant for it.
+/// Tissue that can be built any number of times, and its tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scene {
     /// Name of the scene.
     pub name: String,
-    /// What the tissue is made of.
-    pub body: Body,
+    /// Body of the tissue.
+    pub body: SceneBody,
     /// Radius of the tool \[m\].
     pub tool_radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\].
     pub tool_stiffness_npm: f64,
-    /// What is hidden in the tissue: the truth that a palpation should find.
+    /// Hidden lumps: the ground truth of a palpation.
     pub lumps: Vec<Lump>,
 }
 
-/// What the tissue of a scene is made of.
+/// Body of a scene's tissue.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body {
+pub enum SceneBody {
     /// Springs, for the model IDMS.
     Lattice {
         /// The lattice, lumps included.
@@ -92,14 +99,14 @@ pub enum Body {
     /// A continuum in layers, for finite elements.
     Block(Block),
     /// A continuum of any shape, for the implicit solver.
-    Mesh(Volume),
-    /// Elements and links in layers, that can be cut.
-    Linked(LinkedBlock),
-    /// Elements and links where voxels are, that can be cut.
-    Voxels(LinkedVoxels),
+    Mesh(MeshBody),
+    /// Voxel model in layers, which can be cut.
+    VoxelBlock(VoxelBlock),
+    /// Voxel model from labelled voxels, which can be cut.
+    VoxelBody(VoxelBody),
 }
 
-/// Stiffer tissue, as seen from above: a column of a sheet as deep as it, or a ball in a block.
+/// Stiffer tissue, as seen from above: a column through a sheet, or a ball in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lump {
@@ -107,61 +114,86 @@ pub struct Lump {
     pub center_m: [f64; 2],
     /// Radius \[m\]; a link belongs to the lump if its midpoint does.
     pub radius_m: f64,
-    /// Factor on the stiffness of its links, home links included.
+    /// Factor on the stiffness of its links, including the home links (rest length 0) that tie nodes to their rest
+    /// positions. In a tissue without a lattice: its stiffness over that of its surroundings.
     pub factor: f64,
 }
 
-/// Why there is no such scene.
+/// Error of a scene.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SceneError {
     /// No built-in scene has this name.
-    #[error("no scene is called `{name}`; expected one of: {}", names().join(", "))]
+    #[error("no scene is called `{name}`; expected one of: {}", built_in_names().join(", "))]
     Unknown {
         /// The name.
         name: String,
     },
-    /// The text is no scene; the message names line and field.
+    /// The text is not a scene; the message names line and field.
     #[error("{0}")]
     Text(#[from] toml::de::Error),
     /// A field is out of its range, or its table missing.
     #[error("scene field `{field}` is {value}; expected {expected}")]
     Field {
         /// Name of the field.
-        field: &'static str,
+        field: String,
         /// Value found.
         value: String,
-        /// What would be right.
-        expected: &'static str,
+        /// Valid form.
+        expected: String,
     },
-    /// A unit is unusable.
+    /// A part of the scene, or a file that it names, is unfit.
+    #[error("{part}: {message}")]
+    Part {
+        /// Name of the part.
+        part: String,
+        /// Defect of the part.
+        message: String,
+    },
+    /// A lattice, a mesh or a grid is unfit, or the tool would fall through.
     #[error(transparent)]
-    Units(#[from] UnitError),
-    /// The lattice is unfit.
-    #[error(transparent)]
-    Lattice(#[from] Finding),
-    /// The tool would fall through.
-    #[error(transparent)]
-    Radius(#[from] RadiusError),
+    Geometry(#[from] Defect),
     /// The model refuses the lattice or the parameters.
     #[error(transparent)]
     Model(#[from] IdmsError),
-    /// A block of continuum is unfit.
+    /// The explicit solver refuses a block.
     #[error(transparent)]
-    Block(#[from] BlockError),
-    /// A mesh file, or what is said of it, is unfit.
+    Explicit(#[from] ExplicitError),
+    /// The implicit solver refuses a block or a body.
     #[error(transparent)]
-    Volume(#[from] VolumeError),
-    /// A block of elements and links is unfit.
+    Implicit(#[from] ImplicitError),
+    /// No voxel model can be created.
+    #[error("table [linked]: {0}")]
+    VoxelNodes(#[from] VoxelNodesError),
+    /// The voxel model refuses a parameter.
+    #[error("table [linked]: {0}")]
+    VoxelModel(#[from] VoxelParamsError),
+    /// The scene has no compliance table.
+    #[error("the scene `{0}` has no table: only one with a [block] of method fem can be condensed")]
+    NoTable(String),
+    /// The scene cannot be condensed.
     #[error(transparent)]
-    Linked(#[from] LinkedBlockError),
-    /// A body of elements and links from voxels is unfit.
-    #[error(transparent)]
-    Voxels(#[from] LinkedVoxelsError),
+    Compliance(#[from] ComplianceError),
+}
+
+impl SceneError {
+    /// Error of a part of the scene.
+    fn in_part(part: impl Into<String>, message: impl ToString) -> Self {
+        Self::Part {
+            part: part.into(),
+            message: message.to_string(),
+        }
+    }
+
+    /// Error of a layer, an inclusion or another field.
+    #[must_use]
+    pub fn in_field(field: &str, message: impl ToString) -> Self {
+        Self::in_part(format!("scene field `{field}`"), message)
+    }
 }
 
 /// Names of the built-in scenes.
 #[must_use]
-pub fn names() -> Vec<&'static str> {
+pub fn built_in_names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|&(name, _)| name).collect()
 }
 
@@ -171,7 +203,7 @@ pub fn names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// [`SceneError::Unknown`] lists the known names.
-pub fn text(name_or_text: &str) -> Result<&str, SceneError> {
+pub fn scene_text(name_or_text: &str) -> Result<&str, SceneError> {
     let name = name_or_text.trim();
     if let Some(&(_, text)) = BUILT_IN.iter().find(|&&(known, _)| known == name) {
         return Ok(text);
@@ -185,9 +217,9 @@ pub fn text(name_or_text: &str) -> Result<&str, SceneError> {
     }
 }
 
-/// A scene by the name of a built-in one, or from its TOML text, as [`text()`] tells them apart.
+/// Loads a built-in scene by its name, or a scene from its TOML text, as [`scene_text`] distinguishes them.
 ///
-/// A text that names a mesh file finds those of the built-in scenes only.
+/// Only the mesh files of built-in scenes are available.
 ///
 /// # Errors
 /// [`SceneError`]; an unknown name lists the known ones.
@@ -199,43 +231,51 @@ pub fn load(name_or_text: &str) -> Result<Scene, SceneError> {
     })
 }
 
-/// As [`load`], with the files that a text names from `read`.
+/// Loads a scene as [`load`] does, with the files that it names from `read`.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_with(name_or_text: &str, read: Read<'_>) -> Result<Scene, SceneError> {
-    Scene::parse(text(name_or_text)?, read)
+pub fn load_with(name_or_text: &str, read: SceneFileReader<'_>) -> Result<Scene, SceneError> {
+    Scene::parse(scene_text(name_or_text)?, read)
+}
+
+/// Returns notes on removed and renamed keys of a scene's text.
+///
+/// # Errors
+/// As [`load`], for errors of the text alone.
+pub fn notes(name_or_text: &str) -> Result<Vec<String>, SceneError> {
+    Ok(text::SceneText::read(scene_text(name_or_text)?)?.1)
 }
 
 impl Scene {
-    /// The tissue model of this scene, as in `--method`.
+    /// Name of the tissue model, as in `--method`.
     #[must_use]
     pub fn method(&self) -> &'static str {
         match &self.body {
-            Body::Lattice { .. } => "idms",
-            Body::Flat(_) => "flat",
-            Body::Block(block) if block.solver == BlockSolver::Explicit => "fem",
-            Body::Block(_) | Body::Mesh(_) => "implicit",
-            Body::Linked(_) | Body::Voxels(_) => "linked",
+            SceneBody::Lattice { .. } => "idms",
+            SceneBody::Flat(_) => "flat",
+            SceneBody::Block(block) if block.solver == BlockSolver::Explicit => "fem",
+            SceneBody::Block(_) | SceneBody::Mesh(_) => "implicit",
+            SceneBody::VoxelBlock(_) | SceneBody::VoxelBody(_) => "linked",
         }
     }
 
-    /// A new tissue of this scene, at rest.
+    /// Builds a tissue of this scene, at rest.
     ///
     /// # Errors
     /// If the model refuses the body.
     pub fn build(&self) -> Result<Box<dyn Tissue>, SceneError> {
         match &self.body {
-            Body::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
-            Body::Flat(sheet) => Ok(Box::new(Flat::new(sheet))),
-            Body::Block(block) => Ok(block.build()?),
-            Body::Mesh(volume) => Ok(Box::new(volume.solver()?)),
-            Body::Linked(block) => Ok(Box::new(block.solver()?)),
-            Body::Voxels(body) => Ok(Box::new(body.solver()?)),
+            SceneBody::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
+            SceneBody::Flat(sheet) => Ok(Box::new(FlatTissue::new(sheet))),
+            SceneBody::Block(block) => block.build(),
+            SceneBody::Mesh(volume) => Ok(Box::new(volume.solver()?)),
+            SceneBody::VoxelBlock(block) => Ok(Box::new(block.solver()?)),
+            SceneBody::VoxelBody(body) => Ok(Box::new(body.solver()?)),
         }
     }
 
-    /// A tool of this scene, at rest at a place \[m\].
+    /// Returns the tool of this scene, at rest at a position \[m\].
     #[must_use]
     pub fn tool_at(&self, position_m: Vec3) -> Tool {
         Tool {
@@ -259,16 +299,16 @@ mod tests {
     const LUMP_M: [f64; 2] = [0.02, 0.0];
 
     fn press(scene: &Scene, point_m: [f64; 2]) -> f64 {
-        scene.presses(&[point_m], DEPTH_M).unwrap()[0].secant_npm
+        scene.press_stiffness(&[point_m], DEPTH_M).unwrap()[0].secant_npm
     }
 
     #[test]
     fn every_built_in_scene_is_centred_and_can_be_built() {
-        for name in names() {
+        for name in built_in_names() {
             let scene = load(name).unwrap();
             assert_eq!(scene.name, name);
             let tissue = scene.build().unwrap();
-            if let Body::Lattice { params, .. } = &scene.body {
+            if let SceneBody::Lattice { params, .. } = &scene.body {
                 assert!(tissue.caps().dt_s_max >= params.dt_s, "{name}");
             }
             let rest_m = tissue.view().rest_m;
@@ -278,10 +318,10 @@ mod tests {
                     .map(|place| place[axis])
                     .fold(rest_m[0][axis], pick)
             };
-            // the view of these is more than a flat top
+            // the surface of these is not only a flat top
             let curved = matches!(
                 scene.body,
-                Body::Mesh(_) | Body::Linked(_) | Body::Voxels(_)
+                SceneBody::Mesh(_) | SceneBody::VoxelBlock(_) | SceneBody::VoxelBody(_)
             );
             for axis in if curved { 0..2 } else { 0..3 } {
                 let middle_m = corner(f64::min, axis) + corner(f64::max, axis);
@@ -291,16 +331,57 @@ mod tests {
     }
 
     #[test]
+    fn removed_key_is_noted_and_has_no_effect() {
+        let own = scene_text("sheet")
+            .unwrap()
+            .replacen("[model]", "[model]\nrelax_s = 0.5", 1);
+        assert_eq!(load(&own).unwrap(), load("sheet").unwrap());
+        assert_eq!(notes(&own).unwrap(), ["`model.relax_s` has no effect"]);
+        assert_eq!(notes("sheet"), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn renamed_rates_keep_their_value_and_are_noted() {
+        for (scene, table, now) in [
+            ("layered", "block", "damping_per_s"),
+            ("mound", "mesh", "damping_per_s"),
+            ("seed-regular", "model", "drag_per_s"),
+        ] {
+            let given = scene_text(scene).unwrap();
+            let with = |key: &str, value: &str| -> String {
+                let others = given.lines().filter(|line| !line.starts_with(now));
+                let text = others.collect::<Vec<_>>().join("\n");
+                text.replacen(
+                    &format!("[{table}]"),
+                    &format!("[{table}]\n{key} = {value}"),
+                    1,
+                )
+            };
+            let was = now.replace("_per_s", "_hz");
+            assert_eq!(
+                load(&with(&was, "41.0")).unwrap(),
+                load(&with(now, "41.0")).unwrap()
+            );
+            assert_ne!(
+                load(&with(&was, "41.0")).unwrap(),
+                load(&with(now, "42.0")).unwrap()
+            );
+            let found = notes(&with(&was, "41.0")).unwrap();
+            assert_eq!(found, [format!("`{table}.{was}` is now `{now}`")]);
+        }
+    }
+
+    #[test]
     fn a_viscous_layer_relaxes_and_unknown_laws_are_named() {
         let with = |line: &str| {
-            let plain = text("block").unwrap();
+            let plain = scene_text("block").unwrap();
             load(&plain.replace("young_pa = 5000.0", &format!("young_pa = 5000.0\n{line}")))
         };
         let viscous =
             with("relaxing_share = 0.5\nrelaxing_time_s = 0.01\nshear_viscosity_pas = 1.0");
         let (viscous, plain) = (viscous.unwrap(), load("block").unwrap());
         let place_m = [([0.0, 0.0], 2e-3)];
-        let force_n = |scene: &Scene| scene.presses_to(&place_m).unwrap()[0].force_n;
+        let force_n = |scene: &Scene| scene.press_stiffness_at_depths(&place_m).unwrap()[0].force_n;
         let ratio = force_n(&viscous) / force_n(&plain);
         assert!((0.45..0.75).contains(&ratio), "{ratio}");
         for (line, field) in [
@@ -315,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_twin_and_the_finer_sheet_agree_over_the_palpation_grid() {
+    fn coarse_and_fine_sheet_agree_over_the_palpation_grid() {
         let [twin, fine] = ["sheet", "sheet-fine"].map(|name| load(name).unwrap());
         assert_eq!(twin.build().unwrap().view().positions_m.len(), 22);
         let mut sum_npm = 0.0;
@@ -332,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn s4_07_the_lump_doubles_the_stiffness_where_it_is() {
+    fn s4_07_lump_doubles_the_local_stiffness() {
         let [plain, lump] = ["sheet-fine", "sheet-lump"].map(|name| load(name).unwrap());
         assert_eq!(lump.lumps[0].center_m, LUMP_M);
         let contrast = |point_m| press(&lump, point_m) / press(&plain, point_m);
@@ -369,7 +450,7 @@ mod tests {
         );
     }
     #[test]
-    fn a_block_refuses_keys_that_it_does_not_know() {
+    fn block_refuses_unknown_keys() {
         let text = include_str!("../scenes/block-nodule.toml");
         let swap = |from: &str, to: &str| {
             let text = text.replacen(from, to, 1);

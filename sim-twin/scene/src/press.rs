@@ -1,84 +1,88 @@
-//! Slow presses of a scene's tissue: the stiffness that a palpation should find.
+//! Stiffness of a scene's tissue by slow presses: the reference for a palpation.
 //!
 //! Source: ours.
 
-use super::{Body, Scene, SceneError};
+use super::{Scene, SceneBody, SceneError};
 use palpate_springs::idms::{Idms, IdmsParams};
 use palpate_twin::{Reaction, Snapshot, Tissue, Vec3};
 
-/// How long [`Scene::presses`] takes to go down, and then to wait for rest \[s\].
+/// Duration of the descent, and then of the wait, of [`Scene::press_stiffness`] \[s\].
 const PRESS_S: f64 = 0.25;
-/// Share of the wait, its end, over which the force is averaged.
-const HEARD: f64 = 0.5;
+/// Fraction of the wait, at its end, over which the force is averaged.
+const AVERAGED_SHARE: f64 = 0.5;
 /// Longest step of a press \[s\].
 const PRESS_STEP_S: f64 = 1e-3;
-/// That of the implicit solver, which is stable at any and settles the sooner \[s\].
+/// Step of the implicit solver, which is stable at any step and settles sooner with a long one \[s\].
 const IMPLICIT_STEP_S: f64 = 5e-3;
-/// Share of the force at which the chord of a press begins: before it, the touch is not yet whole.
+/// Fraction of the force at which the chord of a press begins: below it, the contact is still incomplete.
 const CHORD_START: f64 = 0.2;
 
-/// What a slow press to one depth tells.
+/// Result of a slow press to one depth.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Press {
-    /// Force along z on the tool at rest \[N\], but for what still rings.
+pub struct PressStiffness {
+    /// Force along z on the tool at rest \[N\], up to residual oscillation.
     pub force_n: f64,
     /// Force over depth \[N/m\].
     pub secant_npm: f64,
-    /// Mean slope of the force from the depth where it is a fifth to all of it \[N/m\]: what a
-    /// hand that presses once can tell.
+    /// Mean slope of the force from the depth of a fifth of the force to the whole depth \[N/m\]: the stiffness
+    /// that a hand can perceive in one press.
     pub chord_npm: f64,
 }
 
 impl Scene {
-    /// A tissue for slow presses, and the step that it takes \[s\].
+    /// Builds a tissue for slow presses, and returns the step that it takes \[s\].
     fn build_for_presses(&self) -> Result<(Box<dyn Tissue>, f64), SceneError> {
-        let Body::Lattice { lattice, params } = &self.body else {
+        let SceneBody::Lattice { lattice, params } = &self.body else {
             let dt_s = match self.method() {
                 "implicit" => IMPLICIT_STEP_S,
                 _ => PRESS_STEP_S,
             };
             return Ok((self.build()?, dt_s));
         };
-        // Sleeping atoms would leave a trace of their threshold in a quasi-static answer, and the
-        // answer does not depend on the step, so the longest sure one is taken.
+        // Sleeping atoms would leave a trace of their threshold in a quasi-static force. The force
+        // does not depend on the step, so the longest stable one is used.
         let dt_s = PRESS_STEP_S.min(0.9 * Idms::new(lattice, params)?.caps().dt_s_max);
         let params = IdmsParams {
-            rest: None,
+            sleeps: false,
             dt_s,
             ..*params
         };
         Ok((Box::new(Idms::new(lattice, &params)?), dt_s))
     }
 
-    /// Press a tissue of its own slowly at each of the points, with the tool of this scene, and wait.
+    /// Presses a separate tissue slowly at each of the points, with the tool of this scene, and waits.
     ///
-    /// The way down is smooth and the force a mean over the end of the wait. What then still swings,
-    /// against a mean over a second: less than 0.001 % of the force for `layered` (damping 30 Hz),
-    /// 0.13 % for `block` (10 Hz, whose slowest shear wave takes 0.3 s), at 2 and 5 mm.
+    /// The descent is smooth and the force a mean over the end of the wait. The residual oscillation,
+    /// against a mean over a second, is less than 0.001 % of the force for `layered` (damping 30 1/s). It is
+    /// 0.13 % for `block` (10 1/s, whose slowest shear wave takes 0.3 s), at 2 and 5 mm.
     ///
-    /// `depth_m` \[m\] counts from first contact with the flat surface at rest and includes what
-    /// the boundary of the tool gives way. It should exceed 0.
+    /// `depth_m` \[m\] is measured from first contact with the flat surface at rest and includes
+    /// the deformation of the tool's boundary. It should exceed 0.
     ///
     /// # Errors
     /// If no tissue can be built.
-    pub fn presses(&self, points_m: &[[f64; 2]], depth_m: f64) -> Result<Vec<Press>, SceneError> {
+    pub fn press_stiffness(
+        &self,
+        points_m: &[[f64; 2]],
+        depth_m: f64,
+    ) -> Result<Vec<PressStiffness>, SceneError> {
         let places: Vec<_> = points_m.iter().map(|&point_m| (point_m, depth_m)).collect();
-        self.presses_to(&places)
+        self.press_stiffness_at_depths(&places)
     }
 
-    /// As [`Scene::presses`], to a depth of its own at each point.
+    /// Presses as [`Scene::press_stiffness`] does, to a separate depth at each point.
     ///
     /// # Errors
     /// If no tissue can be built.
-    pub(crate) fn presses_to(
+    pub(crate) fn press_stiffness_at_depths(
         &self,
         places_m: &[([f64; 2], f64)],
-    ) -> Result<Vec<Press>, SceneError> {
+    ) -> Result<Vec<PressStiffness>, SceneError> {
         let (mut tissue, dt_s) = self.build_for_presses()?;
         let rest = Snapshot::of(tissue.as_ref());
         let one = |&(point_m, depth_m): &([f64; 2], f64)| {
-            // a snapshot of this very tissue fits it
-            let _ = tissue.thaw(&rest);
+            // a snapshot of this tissue fits it
+            let _ = tissue.restore(&rest);
             self.press_once(tissue.as_mut(), point_m, depth_m, dt_s)
         };
         Ok(places_m.iter().map(one).collect())
@@ -90,25 +94,25 @@ impl Scene {
         point_m: [f64; 2],
         depth_m: f64,
         dt_s: f64,
-    ) -> Press {
+    ) -> PressStiffness {
         let mut hold = |from_m: f64, to_m: f64, curve: &mut Vec<(f64, f64)>| {
             let steps = (PRESS_S / dt_s).ceil() as u64;
-            let heard = ((HEARD * steps as f64) as u64).max(1);
+            let averaged_steps = ((AVERAGED_SHARE * steps as f64) as u64).max(1);
             let mut sum_n = 0.0;
             let mut reaction = [Reaction::default()];
             for step in 1..=2 * steps {
-                let (share, rate) = eased((step as f64 / steps as f64).min(1.0));
+                let (share, rate) = minimum_jerk((step as f64 / steps as f64).min(1.0));
                 let depth_m = from_m + share * (to_m - from_m);
                 let z_m = self.tool_radius_m - depth_m;
                 let mut tool = self.tool_at(Vec3::new(point_m[0], point_m[1], z_m));
                 tool.velocity_mps.z = rate * (from_m - to_m) / PRESS_S;
                 tissue.step(&[tool], dt_s, &mut reaction);
                 curve.push((depth_m, reaction[0].force_n.z));
-                if step > 2 * steps - heard {
+                if step > 2 * steps - averaged_steps {
                     sum_n += reaction[0].force_n.z;
                 }
             }
-            sum_n / heard as f64
+            sum_n / averaged_steps as f64
         };
         let mut curve = Vec::new();
         let force_n = hold(0.0, depth_m, &mut curve);
@@ -117,7 +121,7 @@ impl Scene {
         // short of the whole depth, so that there is a chord
         let low_m = low_m.map_or(0.0, |&(low_m, _)| low_m.min(0.9 * depth_m));
         let low_n = hold(depth_m, low_m, &mut Vec::new());
-        Press {
+        PressStiffness {
             force_n,
             secant_npm: force_n / depth_m,
             chord_npm: (force_n - low_n) / (depth_m - low_m),
@@ -125,9 +129,9 @@ impl Scene {
     }
 }
 
-/// Share of the way at a share of the time, and its slope: a way that begins and ends with neither
-/// speed nor acceleration rings the tissue least (minimum jerk, Flash and Hogan 1985).
-fn eased(time: f64) -> (f64, f64) {
+/// Fraction of the path at a fraction of the time, and its slope. A path with zero initial and final
+/// speed and acceleration excites the tissue least (minimum jerk, Flash and Hogan 1985).
+fn minimum_jerk(time: f64) -> (f64, f64) {
     let left = 1.0 - time;
     let share = time * time * time * (10.0 + time * (6.0 * time - 15.0));
     (share, 30.0 * time * time * left * left)
@@ -138,13 +142,13 @@ mod tests {
     use crate::{Scene, load};
     use palpate_twin::{Reaction, Vec3};
 
-    /// The mean force \[N\] of the last of two seconds at a depth.
+    /// Mean force \[N\] of the last of two seconds at a depth.
     fn patient_n(scene: &Scene, depth_m: f64) -> f64 {
         let mut tissue = scene.build().unwrap();
         let mut reaction = [Reaction::default()];
         let mut sum_n = 0.0;
         for step in 1..=2500_u32 {
-            let (share, rate) = super::eased((f64::from(step) / 500.0).min(1.0));
+            let (share, rate) = super::minimum_jerk((f64::from(step) / 500.0).min(1.0));
             let mut tool = scene.tool_at(Vec3::z() * (scene.tool_radius_m - share * depth_m));
             tool.velocity_mps.z = -rate * depth_m / 0.5;
             tissue.step(&[tool], 1e-3, &mut reaction);
@@ -156,9 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn a_press_has_rung_out() {
+    fn press_oscillation_has_decayed() {
         let scene = load("layered").unwrap();
-        let found_n = scene.presses(&[[0.0; 2]], 5e-3).unwrap()[0].force_n;
+        let found_n = scene.press_stiffness(&[[0.0; 2]], 5e-3).unwrap()[0].force_n;
         let patient_n = patient_n(&scene, 5e-3);
         assert!(
             (found_n / patient_n - 1.0).abs() < 1e-4,

@@ -1,21 +1,22 @@
-//! A tick of continuum tissue or of a linked volume allocates nothing, nor does an edit.
+//! Ticks and edits of continuum tissue and of voxel models allocate nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use palpate_fem::explicit::{Explicit, Params, Stuff};
-use palpate_geometry::mesh::nested::{Nested, Zone};
-use palpate_twin::law::{Material, Viscosity};
+use palpate_fem::explicit::{ExplicitParams, ExplicitTissue};
+use palpate_geometry::mesh::nested_grid::{NestedGrid, RefinementZone};
+use palpate_twin::law::{CellMaterial, Material, Viscosity};
+use palpate_twin::shape::RegionShape;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
-use palpate_voxel::elements::{Elements, Frame, Seed};
-use palpate_voxel::matter::Matter;
-use palpate_voxel::{Linked, LinkedParams};
+use palpate_voxel::material::VoxelMaterial;
+use palpate_voxel::nodes::{LatticeFrame, NodeSeed, VoxelNodes};
+use palpate_voxel::{VoxelModel, VoxelParams};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting by thread.
+/// System allocator that counts allocations by thread.
 struct Counting;
 
 // SAFETY: every call goes to the system's allocator unchanged; the counter is a plain cell of this
@@ -23,7 +24,7 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise about the layout is passed on.
+        // SAFETY: the caller guarantees the layout.
         unsafe { System.alloc(layout) }
     }
 
@@ -36,8 +37,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-fn block() -> Explicit {
-    let zone = Zone {
+fn block() -> ExplicitTissue {
+    let zone = RefinementZone {
         cell_m: 4e-3,
         levels: 3,
         centre_m: [0.0; 2],
@@ -45,16 +46,12 @@ fn block() -> Explicit {
         depth_m: 0.01,
     };
     let (low_m, high_m) = (Vec3::new(-0.05, -0.05, -0.1), Vec3::new(0.05, 0.05, 0.0));
-    let nested = Nested::new(low_m, high_m, &zone).expect("a block");
-    let moduli = Material::new(5e3, 0.45, 1e3).expect("a material").moduli();
-    let stuff = nested.levels.iter().map(|level| Stuff {
-        moduli: vec![moduli; level.count()],
-        densities_kgpm3: vec![1e3; level.count()],
-    });
-    let params = Params {
+    let nested = NestedGrid::new(low_m, high_m, &zone).expect("a block");
+    let material = Material::new(5e3, 0.45, 1e3).expect("a material");
+    let params = ExplicitParams {
         friction: 0.3,
         jaw_friction: Some(0.4),
-        ..Params::default()
+        ..ExplicitParams::default()
     };
     let viscosity = Viscosity {
         shear_pas: 1.0,
@@ -62,27 +59,41 @@ fn block() -> Explicit {
         share: 0.3,
         time_s: 0.1,
     };
-    let viscosities: Vec<Vec<Viscosity>> = nested
-        .levels
-        .iter()
-        .map(|level| vec![viscosity; level.count()])
-        .collect();
-    let stuff: Vec<Stuff> = stuff.collect();
-    Explicit::with_viscosity(&nested, &stuff, &viscosities, &params).expect("a tissue")
+    let stuff = CellMaterial {
+        viscosity,
+        ..material.cell_material()
+    };
+    let levels = nested.levels.iter();
+    let stuff: Vec<Vec<CellMaterial>> = levels.map(|level| vec![stuff; level.count()]).collect();
+    ExplicitTissue::new(&nested, &stuff, &params).expect("a tissue")
+}
+
+/// Tool that touches the top.
+const BALL: Tool = Tool {
+    position_m: Vec3::new(0.0, 0.0, 0.005),
+    velocity_mps: Vec3::new(0.0, 0.0, 0.0),
+    radius_m: 0.005,
+    stiffness_npm: 1e6,
+    shaft_m: Vec3::new(0.0, 0.0, 0.0),
+    side_m: Vec3::new(0.0, 0.0, 0.0),
+    instrument: Instrument::Blunt,
+    jaws: None,
+};
+
+fn ball_at(centre_m: Vec3, radius_m: f64) -> RegionShape {
+    RegionShape::Ball { centre_m, radius_m }
+}
+
+fn stiffened(shape: RegionShape, factor: f64, passive: bool) -> Edit<'static> {
+    Edit::Scale {
+        shape,
+        factor,
+        passive,
+    }
 }
 
 #[test]
-fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
-    let ball = Tool {
-        position_m: Vec3::new(0.0, 0.0, 0.005),
-        velocity_mps: Vec3::zeros(),
-        radius_m: 0.005,
-        stiffness_npm: 1e6,
-        shaft_m: Vec3::zeros(),
-        side_m: Vec3::zeros(),
-        instrument: Instrument::Blunt,
-        jaws: None,
-    };
+fn ticks_and_edits_never_allocate() {
     let mut tissue = block();
     let mut copy = tissue.clone();
     let mut reactions = [Reaction::default(); 4];
@@ -91,18 +102,19 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
     assert!(before > 0, "the counter counts");
     let (mut most_kg, mut changed) = (0.0_f64, 0);
     for step in 0..400_u32 {
-        let mut tools = [ball; 4];
-        // deep enough for added mass, back and forth
+        let mut tools = [BALL; 4];
+        // deep enough for added mass, to and fro
         let phase = f64::from(step % 200) * 1e-2;
         tools[0].position_m.z -= 0.012 * phase.min(2.0 - phase);
         tools[1].position_m = Vec3::new(0.03, 0.0, 0.004);
         tools[1].shaft_m = Vec3::new(0.0, 0.02, 0.0);
         tools[2].radius_m = if step % 7 == 0 { f64::NAN } else { 0.5 };
         if step % 100 < 60 {
-            // a point that comes, slides and goes
-            let way_m = 1e-4 * f64::from(step % 60);
+            // a point that touches, slides and leaves
+            let travel_m = 1e-4 * f64::from(step % 60);
             tools[2].radius_m = 0.0;
-            tools[2].position_m = Vec3::new(-0.02 + way_m, 0.01, 2e-3 - way_m.min(6e-3 - way_m));
+            tools[2].position_m =
+                Vec3::new(-0.02 + travel_m, 0.01, 2e-3 - travel_m.min(6e-3 - travel_m));
         }
         tools[3].jaws = Some(Jaws {
             opening_m: 1e-4 * f64::from(step % 50),
@@ -114,14 +126,10 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
         for tissue in [&mut tissue, &mut copy] {
             tissue.step(&tools[..count], 1e-3, &mut reactions);
         }
-        most_kg = most_kg.max(tissue.added_mass_kg());
+        most_kg = most_kg.max(tissue.squeezed_added_mass_kg());
         if step % 20 == 10 {
-            let edit = |factor, passive| Edit::Stiffen {
-                center_m: Vec3::new(0.0, 0.0, -0.005),
-                radius_m: 0.02,
-                factor,
-                passive,
-            };
+            let place_m = Vec3::new(0.0, 0.0, -0.005);
+            let edit = |factor, passive| stiffened(ball_at(place_m, 0.02), factor, passive);
             let cut = Edit::Cut {
                 point_m: Vec3::zeros(),
                 normal: Vec3::x(),
@@ -135,36 +143,41 @@ fn ticks_and_edits_allocate_nothing_whatever_the_tools_do() {
             }
         }
         if step % 100 == 99 {
-            tissue.freeze(&mut snapshot);
-            tissue.thaw(&snapshot).unwrap();
+            tissue.save(&mut snapshot);
+            tissue.restore(&snapshot).unwrap();
         }
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
     assert!(most_kg > 0.0 && changed > 0);
 }
 
-/// A linked block of twelve a side, spacing 1 mm.
-fn linked() -> Elements<f32> {
-    let frame = Frame {
+/// Voxel block of twelve nodes per edge, spacing 1 mm.
+fn voxel_model() -> VoxelNodes<f32> {
+    let frame = LatticeFrame {
         origin_m: Vec3::zeros(),
         spacing_m: [1e-3; 3],
     };
     let sites = (0..12).flat_map(|z| (0..12).flat_map(move |y| (0..12).map(move |x| [x, y, z])));
-    let seeds: Vec<Seed> = sites
-        .map(|site| Seed {
+    let seeds: Vec<NodeSeed> = sites
+        .map(|site| NodeSeed {
             site,
-            matter: 0,
+            material: 0,
             object: 0,
         })
         .collect();
-    Elements::new(frame, vec![Matter::of_young("fat", 2e3, 0.45)], &seeds).expect("fit")
+    VoxelNodes::new(
+        frame,
+        vec![VoxelMaterial::of_young("fat", 2e3, 0.45)],
+        &seeds,
+    )
+    .expect("fit")
 }
 
 #[test]
-fn a_linked_tissue_steps_and_is_cut_without_allocating() {
-    let mut tissue = Linked::new(linked(), LinkedParams::default()).expect("fit");
+fn voxel_model_steps_and_is_cut_without_allocating() {
+    let mut tissue = VoxelModel::new(voxel_model(), VoxelParams::default()).expect("fit");
     let mut snapshot = Snapshot::default();
-    tissue.freeze(&mut snapshot);
+    tissue.save(&mut snapshot);
     let ball = Tool {
         position_m: Vec3::new(5e-3, 5e-3, 1.3e-2),
         velocity_mps: Vec3::zeros(),
@@ -175,10 +188,10 @@ fn a_linked_tissue_steps_and_is_cut_without_allocating() {
         instrument: Instrument::Blunt,
         jaws: None,
     };
-    let mut felt = [Reaction::default()];
+    let mut reactions = [Reaction::default()];
     let before = ALLOCATIONS.get();
     for step in 0..60_u32 {
-        tissue.step(&[ball], 1e-3, &mut felt);
+        tissue.step(&[ball], 1e-3, &mut reactions);
         if step % 10 == 5 {
             let cut = Edit::Cut {
                 point_m: Vec3::new(1e-3 * f64::from(step) / 5.0, 0.0, 0.0),
@@ -188,13 +201,13 @@ fn a_linked_tissue_steps_and_is_cut_without_allocating() {
             assert!(!tissue.view().faces.is_empty());
         }
         if step == 40 {
-            tissue.thaw(&snapshot).expect("its own");
+            tissue.restore(&snapshot).expect("its own");
         }
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
 }
 
-/// What a tool does in a step: each thing for 60 steps, in and out, twice.
+/// Tool of a step: each action for 60 steps, in and out, twice.
 fn at_work(step: u32, finger: &Tool) -> (u32, Tool) {
     let jaws = |closed| Jaws {
         opening_m: 2e-3,
@@ -213,7 +226,7 @@ fn at_work(step: u32, finger: &Tool) -> (u32, Tool) {
     let (turn, phase) = (step / 60 % 8, f64::from(step % 60) / 60.0);
     let mut tool = *finger;
     tool.radius_m = 2e-3;
-    // where the curette was is nothing to grasp
+    // there is nothing to grasp where the curette was
     let aside_m = if turn < 6 { 5e-3 } else { 1.5e-3 };
     tool.position_m = Vec3::new(
         2e-3 + 9e-3 * phase,
@@ -231,22 +244,22 @@ fn at_work(step: u32, finger: &Tool) -> (u32, Tool) {
     (turn, tool)
 }
 
-/// Every instrument of a linked volume on a way through it, alone and with a blunt finger, with undo, redo, changes of
-/// stiffness and snapshots between: nothing allocates after the tissue was made, a damaged snapshot neither.
+/// Every instrument moves through a voxel model, alone and with a blunt finger, with undo, redo, stiffness edits
+/// and snapshots between: nothing allocates after construction, nor does a damaged snapshot.
 #[test]
-fn no_instrument_of_a_linked_tissue_allocates() {
-    let params = LinkedParams {
+fn no_instrument_on_a_voxel_model_allocates() {
+    let params = VoxelParams {
         friction: 0.4,
         tears: true,
-        ..LinkedParams::default()
+        ..VoxelParams::default()
     };
-    let mut elements = linked();
-    for element in 0..elements.slots() {
-        elements.pin(element, elements.site(element)[2] == 0);
+    let mut nodes = voxel_model();
+    for node in 0..nodes.slots() {
+        nodes.set_pinned(node, nodes.site(node)[2] == 0);
     }
-    let mut tissue = Linked::new(elements, params).expect("fit");
+    let mut tissue = VoxelModel::new(nodes, params).expect("fit");
     let mut snapshot = Snapshot::default();
-    tissue.freeze(&mut snapshot);
+    tissue.save(&mut snapshot);
     let mut damaged = snapshot.clone();
     damaged.integers[7] ^= 1 << 40;
     let finger = Tool {
@@ -259,35 +272,30 @@ fn no_instrument_of_a_linked_tissue_allocates() {
         instrument: Instrument::Blunt,
         jaws: None,
     };
-    let mut felt = [Reaction::default(); 2];
-    let mut made = [0; 8];
+    let mut reactions = [Reaction::default(); 2];
+    let mut changes = [0; 8];
     let before = ALLOCATIONS.get();
     for step in 0..960_u32 {
         let (turn, tool) = at_work(step, &finger);
-        tissue.step(&[tool, finger], 1e-3, &mut felt);
-        made[turn as usize] += tissue.view().changes.len();
+        tissue.step(&[tool, finger], 1e-3, &mut reactions);
+        changes[turn as usize] += tissue.view().changes.len();
         if step % 37 == 36 {
             let factor = if step % 2 == 0 { 1.3 } else { 0.7 };
-            let stiffen = Edit::Stiffen {
-                center_m: tool.position_m,
-                radius_m: 5e-3,
-                factor,
-                passive: step % 3 == 0,
-            };
+            let stiffen = stiffened(ball_at(tool.position_m, 5e-3), factor, step % 3 == 0);
             for edit in [stiffen, Edit::Undo, Edit::Redo] {
                 tissue.edit(&edit).expect("can");
             }
         }
         if step % 50 == 49 {
-            tissue.freeze(&mut snapshot);
-            tissue.thaw(&snapshot).expect("its own");
-            assert!(tissue.thaw(&damaged).is_err());
+            tissue.save(&mut snapshot);
+            tissue.restore(&snapshot).expect("its own");
+            assert!(tissue.restore(&damaged).is_err());
         }
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
-    let [blunt, cut, joined, held, freed, carved, torn, _] = made;
+    let [blunt, cut, joined, held, freed, carved, torn, _] = changes;
     assert!(
         blunt == 0 && cut > 30 && joined > 0 && held > 10 && freed > 10 && carved > 100 && torn > 0,
-        "{made:?}"
+        "{changes:?}"
     );
 }

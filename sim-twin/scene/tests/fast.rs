@@ -1,7 +1,7 @@
-//! Fast tools on the built-in scenes: nothing is tunnelled through, and no press gives energy away.
+//! Fast tools on the built-in scenes: no tool passes through a surface, and no press yields energy.
 //!
-//! Tools move as far in a tick as a hand that strikes does; what the hand feels is the force that each
-//! step returns, and its work is counted from outside, not taken from the tissue's own ledger.
+//! Tools move at the speed of a strike; the hand feels the force of each
+//! step, and its work is computed outside the tissue, not taken from its energy balance.
 
 use palpate_scene::{Scene, load};
 use palpate_twin::{Reaction, Tissue, Tool, Vec3};
@@ -21,18 +21,18 @@ fn at(scene: &Scene, radius_m: f64, x_m: f64, depth_m: f64) -> Tool {
     tool
 }
 
-/// Force of a press to a depth at a speed, after it was held until the tissue is still \[N\].
+/// Force of a press to a depth at a speed, after a hold until the tissue is at rest \[N\].
 fn held_n(scene: &Scene, radius_m: f64, depth_m: f64, speed_mps: f64) -> f64 {
     let mut tissue = scene.build().expect("built in");
     let mut last = Reaction::default();
-    // it comes from 20 mm above
+    // it starts 20 mm above
     for tick in 0..1500 {
         let down_m = (speed_mps * TICK_S * f64::from(tick) - 0.02).min(depth_m);
         last = step(tissue.as_mut(), at(scene, radius_m, 1e-4, down_m));
-        // tissue may fly on where the tool stops dead
+        // tissue may continue to move when the tool stops
         if (1e-3..depth_m).contains(&down_m) {
-            let what = format!("{} {radius_m} m at {speed_mps} m/s", scene.name);
-            assert!(last.contacts > 0, "{what}: lost at {down_m} m, tick {tick}");
+            let case = format!("{} {radius_m} m at {speed_mps} m/s", scene.name);
+            assert!(last.contacts > 0, "{case}: lost at {down_m} m, tick {tick}");
         }
     }
     last.force_n.z
@@ -43,7 +43,7 @@ fn a_strike_of_1_mps_ends_where_a_slow_press_does() {
     for (name, radius_m, depth_m) in [
         ("block", 5e-3, 0.01),
         ("layered", 8e-3, 0.008),
-        // thin tips into skin on fat, which gives way most
+        // thin tips into skin on fat, the most compliant case
         ("layered", 4e-3, 0.006),
         ("layered", 3e-3, 0.006),
     ] {
@@ -58,20 +58,20 @@ fn a_strike_of_1_mps_ends_where_a_slow_press_does() {
     }
 }
 
-/// Work that the hand got back beyond what it gave, and what it gave \[J\], in a press and release.
-fn given_j(scene: &Scene, depth_m: f64, speed_mps: f64) -> (f64, f64) {
+/// Work returned to the hand beyond its input, and its input \[J\], in a press and release.
+fn energy_returned_j(scene: &Scene, depth_m: f64, speed_mps: f64) -> (f64, f64) {
     let mut tissue = scene.build().expect("built in");
     let radius_m = scene.tool_radius_m;
     let (mut given_j, mut put_j) = (0.0, 0.0_f64);
     let ticks = (2.0 * (depth_m + 0.002) / speed_mps / TICK_S) as i32 + 100;
     let mut last_m = -0.002;
     for tick in 0..ticks {
-        let way_m = speed_mps * TICK_S * f64::from(tick);
-        let depth_m = (way_m - 0.002)
-            .min(2.0 * depth_m + 0.002 - way_m)
+        let travel_m = speed_mps * TICK_S * f64::from(tick);
+        let depth_m = (travel_m - 0.002)
+            .min(2.0 * depth_m + 0.002 - travel_m)
             .max(-0.002);
-        let felt = step(tissue.as_mut(), at(scene, radius_m, 1e-4, depth_m));
-        given_j -= felt.force_n.z * (depth_m - last_m);
+        let reaction = step(tissue.as_mut(), at(scene, radius_m, 1e-4, depth_m));
+        given_j -= reaction.force_n.z * (depth_m - last_m);
         put_j = put_j.max(-given_j);
         last_m = depth_m;
     }
@@ -79,11 +79,11 @@ fn given_j(scene: &Scene, depth_m: f64, speed_mps: f64) -> (f64, f64) {
 }
 
 #[test]
-fn a_press_and_release_gives_the_hand_no_energy_at_any_speed() {
+fn press_and_release_return_no_energy_at_any_speed() {
     for (name, depth_m) in [("block", 0.01), ("layered", 0.006)] {
         let scene = load(name).expect("built in");
         for speed_mps in [0.05, 0.2, 0.5] {
-            let (given_j, put_j) = given_j(&scene, depth_m, speed_mps);
+            let (given_j, put_j) = energy_returned_j(&scene, depth_m, speed_mps);
             println!("{name} {speed_mps} m/s: {given_j} of {put_j} J");
             assert!(
                 put_j > 1e-4 && given_j <= 0.0,

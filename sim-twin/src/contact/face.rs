@@ -2,25 +2,26 @@
 //!
 //! Source: ours, after seed-004 3.5 and W8, W18, W19, W21. Every face has a depth, radius less
 //! distance; the depths are blended by their 8-norm and the energy is `k depth^2 / 2`. Forces are
-//! its exact gradient, shared by barycentric weights and patches, so the law cannot make energy,
-//! begins at the surface itself and stays continuous over convex and concave edges. Each tool
-//! remembers its side, so that a deep or fast tool is pushed back to where it came from.
+//! its exact gradient, shared by barycentric weights and patches. So the law creates no energy,
+//! begins at the surface itself and stays continuous over convex and concave edges. The side of each
+//! tool is stored, so that a deep or fast tool is pushed back to the side that it came from.
 
 use crate::Vec3;
 use crate::contact::triangle::{self, Foot};
-use crate::contact::{Near, Skin, Sphere, Touch};
+use crate::contact::{NeighbourList, RestSurface, SurfaceContact};
+use crate::twin::Tool;
 
 /// Faces with less than this share of the largest depth weigh under 1e-7 and are skipped.
 const SHARE_MIN: f64 = 0.1;
-/// How far beyond its radius a tool that went through is still held, over its radius.
-const HOLD_RATIO: f64 = 4.0;
+/// Distance beyond the radius up to which a tool that went through is still in contact, over the radius.
+const RETENTION_RATIO: f64 = 4.0;
 /// Distance of the centre from the surface, over the radius, below which other faces fade.
-const CLEAR: f64 = 0.25;
+const FADE_RATIO: f64 = 0.25;
 /// Relative distance within which several faces share the closest point.
 const TIE: f64 = 1e-9;
 
 /// The side of the surface that a tool is on: +1 outside, -1 behind, 0 not in contact.
-pub type Side = i8;
+pub type SurfaceSide = i8;
 
 #[derive(Debug, Clone, Copy)]
 struct Hit {
@@ -33,14 +34,14 @@ struct Hit {
 
 /// Reused storage of the contact of one surface; nothing here outlives a call.
 #[derive(Debug, Clone)]
-pub struct Workspace {
+pub struct ContactWorkspace {
     corners: Vec<Corner>,
     loaded: Vec<u32>,
     hits: Vec<Hit>,
     epoch: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Corner {
     epoch: u64,
     position_m: Vec3,
@@ -48,25 +49,19 @@ struct Corner {
     load_n: Vec3,
 }
 
-impl Workspace {
-    /// Storage for `skin`; nothing allocates afterwards.
+impl ContactWorkspace {
+    /// Creates storage for the surface `skin`; nothing allocates afterwards.
     #[must_use]
-    pub fn new(skin: &Skin) -> Self {
-        let empty = Corner {
-            epoch: 0,
-            position_m: Vec3::zeros(),
-            loaded: false,
-            load_n: Vec3::zeros(),
-        };
+    pub fn new(skin: &RestSurface) -> Self {
         Self {
-            corners: vec![empty; skin.nodes()],
+            corners: vec![Corner::default(); skin.nodes()],
             loaded: Vec::with_capacity(skin.nodes()),
             hits: Vec::with_capacity(skin.faces().len()),
             epoch: 0,
         }
     }
 
-    fn corner(&mut self, skin: &Skin, node: u32, positions_m: &[Vec3]) -> Vec3 {
+    fn corner(&mut self, skin: &RestSurface, node: u32, positions_m: &[Vec3]) -> Vec3 {
         let slot = &mut self.corners[node as usize];
         if slot.epoch != self.epoch {
             slot.epoch = self.epoch;
@@ -77,7 +72,7 @@ impl Workspace {
         slot.position_m
     }
 
-    fn hit(&mut self, skin: &Skin, face: u32, positions_m: &[Vec3], center_m: &Vec3) -> Hit {
+    fn hit(&mut self, skin: &RestSurface, face: u32, positions_m: &[Vec3], center_m: &Vec3) -> Hit {
         let nodes = skin.faces()[face as usize];
         let [a, b, c] = nodes.map(|node| self.corner(skin, node, positions_m));
         let foot = triangle::closest(center_m, &a, &b, &c);
@@ -92,7 +87,7 @@ impl Workspace {
     }
 
     /// Unit normal of a face of the contact surface, zero if it is flat.
-    fn normal(&self, skin: &Skin, face: u32) -> Vec3 {
+    fn normal(&self, skin: &RestSurface, face: u32) -> Vec3 {
         let nodes = skin.faces()[face as usize];
         let [a, b, c] = nodes.map(|node| self.corners[node as usize].position_m);
         (b - a)
@@ -111,92 +106,89 @@ impl Workspace {
     }
 }
 
-/// What a surface looks like at this instant.
+/// Surface in its deformed state.
 #[derive(Debug, Clone, Copy)]
-pub struct Surface<'a> {
-    /// What is known in advance.
-    pub skin: &'a Skin,
+pub struct DeformedSurface<'a> {
+    /// Surface at rest, with data computed in advance.
+    pub rest: &'a RestSurface,
     /// Positions of the nodes, surface nodes first \[m\].
     pub positions_m: &'a [Vec3],
-    /// Whether each face still exists.
-    pub alive: &'a [bool],
 }
 
-impl Workspace {
-    /// Make the list of faces within `reach_m` of the centre of `sphere`.
-    pub fn gather(
+impl ContactWorkspace {
+    /// Rebuilds the list of faces within `reach_m` of the centre of `tool` if the list is not complete any more.
+    pub fn update_list(
         &mut self,
-        near: &mut Near,
-        surface: &Surface<'_>,
-        sphere: &Sphere,
+        near: &mut NeighbourList,
+        surface: &DeformedSurface<'_>,
+        tool: &Tool,
         travel_m: f64,
         reach_m: f64,
     ) {
-        let skin = surface.skin;
-        let slack_m = skin.slack_m();
-        near.restart(sphere.center_m, travel_m, reach_m, slack_m);
-        self.epoch += 1;
-        let far_m = reach_m + slack_m;
-        let drift_m = skin.drift_m(&surface.positions_m[..skin.nodes()]);
-        skin.for_faces(&sphere.center_m, far_m + drift_m, |face| {
-            if surface.alive[face as usize] {
-                let hit = self.hit(skin, face, surface.positions_m, &sphere.center_m);
+        let (skin, at_m) = (surface.rest, tool.position_m);
+        near.update(at_m, travel_m, reach_m, skin.slack_m, |far_m, found| {
+            self.epoch += 1;
+            let drift_m = skin.drift_m(&surface.positions_m[..skin.nodes()]);
+            skin.for_faces(&at_m, far_m + drift_m, |face| {
+                let hit = self.hit(skin, face, surface.positions_m, &at_m);
                 if hit.distance_m < far_m {
-                    near.push(face);
+                    found.push(face);
                 }
-            }
+            });
         });
-        near.sort();
     }
 
-    /// Press `sphere` into the listed faces; `push(node, force)` receives every node's force \[N\].
+    /// Presses the sphere of `tool` into the listed faces; `push(node, force)` receives every node's force \[N\].
     ///
-    /// Updates the side of `memory`. Without contact, its normal is handed back.
+    /// Updates the side in `memory`. Without contact, the normal of `memory` is returned.
     pub fn press(
         &mut self,
         faces: &[u32],
-        surface: &Surface<'_>,
-        sphere: &Sphere,
-        memory: Memory<'_>,
+        surface: &DeformedSurface<'_>,
+        tool: &Tool,
+        memory: ContactHistory<'_>,
         mut push: impl FnMut(u32, Vec3),
-    ) -> Touch {
-        let Memory {
-            side,
-            normal: last_normal,
-        } = memory;
-        let Some(closest) = find(faces, self, surface, sphere) else {
-            *side = 0;
-            return Touch::none(last_normal);
+    ) -> SurfaceContact {
+        let apart = SurfaceContact {
+            normal: memory.normal,
+            ..SurfaceContact::default()
         };
-        let judged = judge(closest, self, surface, sphere, side);
-        if *side == 0 {
-            return Touch::none(last_normal);
+        let Some(closest) = find(faces, self, surface, tool) else {
+            *memory.side = 0;
+            return apart;
+        };
+        let judged = decide_side(closest, self, surface, tool, memory.side);
+        if *memory.side == 0 {
+            return apart;
         }
-        let depth_m = deepen(closest, self, sphere, judged.through);
-        let touch = self.resolve(closest, surface.skin, sphere, depth_m, &judged);
+        let depth_m = blend_depths(closest, self, tool, judged.through);
+        let touch = self.resolve(closest, surface.rest, tool, depth_m, &judged);
         for &node in &self.loaded {
             let load_n = self.corners[node as usize].load_n;
-            for &(other, weight) in surface.skin.patch(node as usize) {
+            for &(other, weight) in surface.rest.patch(node as usize) {
                 push(other, weight * load_n);
             }
         }
-        Touch {
-            normal: touch.force_n.try_normalize(0.0).unwrap_or(last_normal),
+        SurfaceContact {
+            normal: touch.force_n.try_normalize(0.0).unwrap_or(memory.normal),
             ..touch
         }
     }
 
-    /// Turn depths into loads on the corners of the contact surface.
+    /// Converts depths to loads on the corners of the contact surface.
     fn resolve(
         &mut self,
         closest: usize,
-        skin: &Skin,
-        sphere: &Sphere,
+        skin: &RestSurface,
+        tool: &Tool,
         depth_m: f64,
-        judged: &Judged,
-    ) -> Touch {
-        let Judged { outward, through } = *judged;
-        let mut touch = Touch::none(outward);
+        judged: &SideDecision,
+    ) -> SurfaceContact {
+        let SideDecision { outward, through } = *judged;
+        let mut touch = SurfaceContact {
+            normal: outward,
+            ..SurfaceContact::default()
+        };
         let least_m = SHARE_MIN * self.hits[closest].depth_m;
         for index in 0..self.hits.len() {
             let hit = self.hits[index];
@@ -205,13 +197,13 @@ impl Workspace {
             }
             let share = hit.depth_m / depth_m;
             let cube = share * share * share;
-            let scale_n = sphere.stiffness_npm * depth_m * cube * cube * share;
+            let scale_n = tool.stiffness_npm * depth_m * cube * cube * share;
             let turned = if through && index == closest {
                 -1.0
             } else {
                 1.0
             };
-            let direction = if hit.distance_m > TIE * sphere.radius_m {
+            let direction = if hit.distance_m > TIE * tool.radius_m {
                 turned / hit.distance_m * hit.gap_m
             } else {
                 outward
@@ -228,56 +220,53 @@ impl Workspace {
             }
             touch.contacts += 1;
         }
-        touch.energy_j = 0.5 * sphere.stiffness_npm * depth_m * depth_m;
+        touch.energy_j = 0.5 * tool.stiffness_npm * depth_m * depth_m;
         touch.penetration_m = self.hits[closest].depth_m;
-        touch.nearest = nearest_corner(&self.hits[closest], skin, self, sphere);
+        touch.nearest = nearest_corner(&self.hits[closest], skin, self, tool);
         touch
     }
 }
 
-/// What is remembered of a tool from one press to the next.
+/// State of a tool's contact from one press to the next.
 #[derive(Debug)]
-pub struct Memory<'a> {
+pub struct ContactHistory<'a> {
     /// Side of the surface that it is on.
-    pub side: &'a mut Side,
+    pub side: &'a mut SurfaceSide,
     /// Normal of its last contact.
     pub normal: Vec3,
 }
 
-/// Where a tool stands to the surface.
-struct Judged {
+/// Side of a tool relative to the surface.
+struct SideDecision {
     /// Normal on the tool's side.
     outward: Vec3,
-    /// Whether its centre has gone through.
+    /// True if the centre of the tool has gone through the surface.
     through: bool,
 }
 
-/// How far a list must reach for a tool that came from `from_m` \[m\].
+/// Radius that the list of faces must cover for a tool that came from `from_m` \[m\].
 ///
 /// A tool that was deep in the surface, or moved by more than half its radius in one step, may
-/// have gone through; otherwise its own radius will do.
+/// have gone through. Otherwise the radius of the tool is sufficient.
 #[must_use]
-pub fn reach_m(sphere: &Sphere, from_m: &Vec3, deep: bool) -> f64 {
-    if deep || (sphere.center_m - from_m).norm() > 0.5 * sphere.radius_m {
-        sphere.radius_m * (1.0 + HOLD_RATIO)
+pub fn search_radius_m(tool: &Tool, from_m: &Vec3, deep: bool) -> f64 {
+    if deep || (tool.position_m - from_m).norm() > 0.5 * tool.radius_m {
+        tool.radius_m * (1.0 + RETENTION_RATIO)
     } else {
-        sphere.radius_m
+        tool.radius_m
     }
 }
 
-/// The side a tool was on when it crossed the surface between two steps; 0 if it did not.
+/// Side of a tool before it crossed the surface between two steps; 0 if it did not cross.
 #[must_use]
-pub fn crossed(surface: &Surface<'_>, from_m: &Vec3, to_m: &Vec3) -> Side {
-    let skin = surface.skin;
+pub fn crossing_side(surface: &DeformedSurface<'_>, from_m: &Vec3, to_m: &Vec3) -> SurfaceSide {
+    let skin = surface.rest;
     let middle = 0.5 * (from_m + to_m);
     let half_m = 0.5 * (to_m - from_m).norm();
     let drift_m = skin.drift_m(&surface.positions_m[..skin.nodes()]);
     let mut first = f64::INFINITY;
     let mut side = 0;
     skin.for_faces(&middle, half_m + drift_m, |face| {
-        if !surface.alive[face as usize] {
-            return;
-        }
         let nodes = skin.faces()[face as usize];
         let [a, b, c] = nodes.map(|node| skin.corner(node as usize, surface.positions_m));
         let normal = (b - a).cross(&(c - a));
@@ -298,12 +287,12 @@ pub fn crossed(surface: &Surface<'_>, from_m: &Vec3, to_m: &Vec3) -> Side {
     side
 }
 
-/// Measure every listed face; gives the index of the closest hit.
+/// Measures every listed face; returns the index of the closest hit.
 fn find(
     faces: &[u32],
-    work: &mut Workspace,
-    surface: &Surface<'_>,
-    sphere: &Sphere,
+    work: &mut ContactWorkspace,
+    surface: &DeformedSurface<'_>,
+    tool: &Tool,
 ) -> Option<usize> {
     work.epoch += 1;
     work.hits.clear();
@@ -311,10 +300,7 @@ fn find(
     let mut closest: Option<usize> = None;
     let mut least_m = f64::INFINITY;
     for &face in faces {
-        if !surface.alive[face as usize] {
-            continue;
-        }
-        let hit = work.hit(surface.skin, face, surface.positions_m, &sphere.center_m);
+        let hit = work.hit(surface.rest, face, surface.positions_m, &tool.position_m);
         if hit.distance_m < least_m {
             least_m = hit.distance_m;
             closest = Some(work.hits.len());
@@ -324,55 +310,51 @@ fn find(
     closest
 }
 
-/// Decide the side; gives the normal on that side and whether the centre has gone through.
-fn judge(
+/// Decides the side; returns the normal on that side and whether the centre has gone through.
+fn decide_side(
     closest: usize,
-    work: &Workspace,
-    surface: &Surface<'_>,
-    sphere: &Sphere,
-    side: &mut Side,
-) -> Judged {
+    work: &ContactWorkspace,
+    surface: &DeformedSurface<'_>,
+    tool: &Tool,
+    side: &mut SurfaceSide,
+) -> SideDecision {
     let best = work.hits[closest];
-    let tie_m = best.distance_m + TIE * sphere.radius_m;
+    let tie_m = best.distance_m + TIE * tool.radius_m;
     let tied = work.hits.iter().filter(|hit| hit.distance_m <= tie_m);
-    let sum: Vec3 = tied.map(|hit| work.normal(surface.skin, hit.face)).sum();
+    let sum: Vec3 = tied.map(|hit| work.normal(surface.rest, hit.face)).sum();
     let normal = sum.try_normalize(0.0).unwrap_or_else(Vec3::z);
     let height_m = best.gap_m.dot(&normal);
-    let here: Side = if height_m >= 0.0 { 1 } else { -1 };
-    // Beside the rim there is no "through": the sheet just ends.
-    let beside = surface.skin.on_rim(best.face as usize, &best.foot.weights)
+    let here: SurfaceSide = if height_m >= 0.0 { 1 } else { -1 };
+    // Beside the rim a tool cannot go through: the sheet ends there.
+    let beside = surface.rest.on_rim(best.face as usize, &best.foot.weights)
         && height_m.abs() < 0.5 * best.distance_m;
     let outside = beside || *side == 0 || here == *side;
-    if outside && best.distance_m >= sphere.radius_m
-        || best.distance_m >= HOLD_RATIO * sphere.radius_m
+    if outside && best.distance_m >= tool.radius_m
+        || best.distance_m >= RETENTION_RATIO * tool.radius_m
     {
         *side = 0;
     } else if *side == 0 {
         *side = here;
     }
-    Judged {
+    SideDecision {
         outward: f64::from(*side) * normal,
         through: !outside,
     }
 }
 
-/// Give every hit its depth and blend them \[m\].
+/// Computes the depth of every hit and blends the depths \[m\].
 ///
-/// With its centre nearly in the surface a tool would be pulled sideways by all the other faces;
-/// there they fade out, and a tool that went through answers to the closest face alone.
-fn deepen(closest: usize, work: &mut Workspace, sphere: &Sphere, through: bool) -> f64 {
-    let clear = work.hits[closest].distance_m / (CLEAR * sphere.radius_m);
+/// With its centre nearly in the surface a tool would be pulled sideways by all other faces, so
+/// these fade out there. A tool that went through touches the closest face alone.
+fn blend_depths(closest: usize, work: &mut ContactWorkspace, tool: &Tool, through: bool) -> f64 {
+    let clear = work.hits[closest].distance_m / (FADE_RATIO * tool.radius_m);
     let fade = if through { 0.0 } else { clear.min(1.0) };
     for hit in &mut work.hits {
-        hit.depth_m = fade * (sphere.radius_m - hit.distance_m);
+        hit.depth_m = fade * (tool.radius_m - hit.distance_m);
     }
     let best = &mut work.hits[closest];
-    let over_m = if through {
-        best.distance_m
-    } else {
-        -best.distance_m
-    };
-    best.depth_m = sphere.radius_m + over_m;
+    let sign = if through { 1.0 } else { -1.0 };
+    best.depth_m = tool.radius_m + sign * best.distance_m;
     let most_m = best.depth_m;
     let mut sum = 0.0;
     for hit in &work.hits {
@@ -386,17 +368,22 @@ fn deepen(closest: usize, work: &mut Workspace, sphere: &Sphere, through: bool) 
     most_m * sum.sqrt().sqrt().sqrt()
 }
 
-/// The corner of a hit's face that is nearest to the tool, the lowest index if two tie.
-fn nearest_corner(hit: &Hit, skin: &Skin, work: &Workspace, sphere: &Sphere) -> Option<u32> {
-    let far_m = |node: u32| (work.corners[node as usize].position_m - sphere.center_m).norm();
+/// Corner of a hit's face nearest to the tool, the lowest index for a tie.
+fn nearest_corner(
+    hit: &Hit,
+    skin: &RestSurface,
+    work: &ContactWorkspace,
+    tool: &Tool,
+) -> Option<u32> {
+    let far_m = |node: u32| (work.corners[node as usize].position_m - tool.position_m).norm();
     skin.faces()[hit.face as usize]
         .into_iter()
         .min_by(|&a, &b| far_m(a).total_cmp(&far_m(b)).then(a.cmp(&b)))
 }
 
-/// Barycentric place of the last closest hit: its face and weights, for a local model.
+/// Face and barycentric weights of the last closest hit, for a local model.
 #[must_use]
-pub fn place(work: &Workspace) -> Option<(u32, [f64; 3])> {
+pub fn deepest_face(work: &ContactWorkspace) -> Option<(u32, [f64; 3])> {
     let deepest = work
         .hits
         .iter()

@@ -1,29 +1,29 @@
-//! A uniform grid over the rest x-y plane: which points may be near a place.
+//! Uniform grid over the rest x-y plane that finds the points near a position.
 //!
-//! Source: ours, after W1. Built once from rest points; a query widens its rectangle by how far
-//! points may have moved sideways since.
+//! Source: ours, after W1. Built once from rest points; a query widens its rectangle by the sideways
+//! motion of the points since then.
 
 use crate::Vec3;
 
 /// Points sorted into square cells of the x-y plane.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Grid {
+pub(crate) struct PointGrid {
     origin_m: [f64; 2],
     cell_m: f64,
     columns: usize,
     rows: usize,
-    /// Where each cell begins in `items`; one more entry than cells.
+    /// Start of each cell in `items`; one more entry than cells.
     begins: Vec<u32>,
     items: Vec<u32>,
 }
 
-/// Most cells along one side, so that odd shapes cannot ask for a huge table.
+/// Most cells along one side: a bound on the size of the table for unusual shapes.
 const CELLS_MAX: f64 = 512.0;
 
-impl Grid {
-    /// Sort `points` into cells about `cell_m` wide; larger if the area would need too many.
+impl PointGrid {
+    /// Sorts `points` into cells about `cell_m` wide; larger if the area would need too many.
     #[must_use]
-    pub fn new(points: &[Vec3], cell_m: f64) -> Self {
+    pub(crate) fn new(points: &[Vec3], cell_m: f64) -> Self {
         let mut low = [f64::INFINITY; 2];
         let mut high = [f64::NEG_INFINITY; 2];
         for point in points {
@@ -70,14 +70,14 @@ impl Grid {
 
     #[inline]
     fn cell_of(&self, point: &Vec3) -> usize {
-        let (column, _) = self.span(0, point.x, 0.0);
-        let (row, _) = self.span(1, point.y, 0.0);
+        let (column, _) = self.cell_range(0, point.x, 0.0);
+        let (row, _) = self.cell_range(1, point.y, 0.0);
         row * self.columns + column
     }
 
     /// Cells that `center +- reach` covers along one axis, clamped into the grid.
     #[inline]
-    fn span(&self, axis: usize, center_m: f64, reach_m: f64) -> (usize, usize) {
+    fn cell_range(&self, axis: usize, center_m: f64, reach_m: f64) -> (usize, usize) {
         let cells = if axis == 0 { self.columns } else { self.rows };
         let cell = |at: f64| {
             // A cast clamps below at zero and takes NaN to zero.
@@ -86,12 +86,12 @@ impl Grid {
         (cell(center_m - reach_m), cell(center_m + reach_m))
     }
 
-    /// Call `visit` for every point whose rest x-y may lie within `reach_m` of `center_m`.
+    /// Calls `visit` for every point whose rest x-y may lie within `reach_m` of `center_m`.
     ///
-    /// Gives a superset, in a fixed order that is not sorted.
+    /// Visits a superset, in a fixed order that is not sorted.
     pub(super) fn for_near(&self, center_m: &Vec3, reach_m: f64, mut visit: impl FnMut(u32)) {
-        let (left, right) = self.span(0, center_m.x, reach_m);
-        let (bottom, top) = self.span(1, center_m.y, reach_m);
+        let (left, right) = self.cell_range(0, center_m.x, reach_m);
+        let (bottom, top) = self.cell_range(1, center_m.y, reach_m);
         for row in bottom..=top {
             let begin = self.begins[row * self.columns + left] as usize;
             let end = self.begins[row * self.columns + right + 1] as usize;
@@ -116,9 +116,9 @@ mod tests {
         ) {
             let points: Vec<Vec3> = points.iter().map(|&(x, y)| Vec3::new(x, y, 0.0)).collect();
             let center = Vec3::new(center.0, center.1, 0.0);
-            let mut seen = vec![0; points.len()];
-            Grid::new(&points, cell).for_near(&center, reach, |item| seen[item as usize] += 1);
-            for (point, &times) in points.iter().zip(&seen) {
+            let mut visits = vec![0; points.len()];
+            PointGrid::new(&points, cell).for_near(&center, reach, |item| visits[item as usize] += 1);
+            for (point, &times) in points.iter().zip(&visits) {
                 let inside = (point - center).norm() <= reach;
                 prop_assert!(times == 1 || (times == 0 && !inside));
             }
@@ -126,12 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn odd_inputs_give_a_grid() {
-        let one = Grid::new(&[Vec3::zeros()], 0.0);
+    fn unusual_inputs_build_a_grid() {
+        let one = PointGrid::new(&[Vec3::zeros()], 0.0);
         let mut found = 0;
         one.for_near(&Vec3::new(f64::NAN, 0.0, 0.0), 1.0, |_| found += 1);
         assert_eq!(found, 1);
-        Grid::new(&[], 1.0).for_near(&Vec3::zeros(), 1.0, |_| found += 1);
+        PointGrid::new(&[], 1.0).for_near(&Vec3::zeros(), 1.0, |_| found += 1);
         assert_eq!(found, 1);
     }
 }

@@ -1,43 +1,54 @@
-//! The point-in-sphere penalty of the source: every surface node inside the sphere is pushed out.
+//! Point-in-sphere penalty of the source: every surface node inside the tool is pushed out.
 //!
-//! Source: seed-004 3.5 (rows S4-17, S4-18), with the spurious `/(r)` of the print left out and
-//! the loop over the whole list, and from the nearest place of a rod or a plate (row S4-P30). Used by the seed mode; [`crate::contact::face`] is the default.
+//! Source: seed-004 3.5 (rows S4-17, S4-18), without the spurious `/(r)` of the print and without
+//! the loop over all nodes. For a rod or a plate the push is from the nearest point of its core (row S4-P30).
+//! [`crate::contact::face`] is the default.
 
 use crate::Vec3;
-use crate::contact::{Near, Skin, Sphere, Touch};
+use crate::contact::{NeighbourList, RestSurface, SurfaceContact, ToolCore};
+use crate::twin::Tool;
 
-/// Make the list of nodes that `sphere` may reach.
-pub fn gather(near: &mut Near, skin: &Skin, positions_m: &[Vec3], sphere: &Sphere, travel_m: f64) {
-    let slack_m = skin.slack_m();
-    near.restart(sphere.center_m, travel_m, sphere.reach_m(), slack_m);
-    let reach_m = sphere.reach_m() + slack_m;
-    let drift_m = skin.drift_m(&positions_m[..skin.nodes()]);
-    skin.for_nodes(&sphere.center_m, reach_m + drift_m, |node| {
-        if (positions_m[node as usize] - sphere.center_m).norm() < reach_m {
-            near.push(node);
-        }
+/// Rebuilds the list of nodes that `tool` may reach if the list is not complete any more.
+pub fn update_list(
+    near: &mut NeighbourList,
+    skin: &RestSurface,
+    positions_m: &[Vec3],
+    tool: &Tool,
+    travel_m: f64,
+) {
+    let reach_m = tool.radius_m + ToolCore::of_tool(tool).diagonal_m();
+    let at_m = tool.position_m;
+    near.update(at_m, travel_m, reach_m, skin.slack_m, |far_m, found| {
+        let drift_m = skin.drift_m(&positions_m[..skin.nodes()]);
+        skin.for_nodes(&at_m, far_m + drift_m, |node| {
+            if (positions_m[node as usize] - at_m).norm() < far_m {
+                found.push(node);
+            }
+        });
     });
-    near.sort();
 }
 
-/// Push every listed node that is inside the sphere along the outward radius.
+/// Pushes every listed node that is inside the tool along the outward radius.
 ///
-/// `push(node, force)` receives the force on each node \[N\]; `last_normal` serves a node that
-/// sits exactly in the centre.
+/// `push(node, force)` receives the force on each node \[N\]; `last_normal` is the direction for a node
+/// exactly in the centre.
 pub fn press(
     nodes: &[u32],
     positions_m: &[Vec3],
-    sphere: &Sphere,
+    tool: &Tool,
     last_normal: Vec3,
     mut push: impl FnMut(u32, Vec3),
-) -> Touch {
-    let mut touch = Touch::none(last_normal);
-    let mut nearest_m = f64::INFINITY;
+) -> SurfaceContact {
+    let mut touch = SurfaceContact {
+        normal: last_normal,
+        ..SurfaceContact::default()
+    };
+    let (span, mut nearest_m) = (ToolCore::of_tool(tool), f64::INFINITY);
     for &node in nodes {
-        let off_m = positions_m[node as usize] - sphere.center_m;
-        let away = off_m - sphere.span.nearest_m(&off_m);
+        let off_m = positions_m[node as usize] - tool.position_m;
+        let away = off_m - span.nearest_offset_m(&off_m);
         let distance_m = away.norm();
-        let depth_m = sphere.radius_m - distance_m;
+        let depth_m = tool.radius_m - distance_m;
         if depth_m <= 0.0 {
             continue;
         }
@@ -47,10 +58,10 @@ pub fn press(
         } else {
             -last_normal
         };
-        let force_n = sphere.stiffness_npm * depth_m * outward;
+        let force_n = tool.stiffness_npm * depth_m * outward;
         push(node, force_n);
         touch.force_n -= force_n;
-        touch.energy_j += 0.5 * sphere.stiffness_npm * depth_m * depth_m;
+        touch.energy_j += 0.5 * tool.stiffness_npm * depth_m * depth_m;
         touch.penetration_m = touch.penetration_m.max(depth_m);
         touch.contacts += 1;
         if distance_m < nearest_m {
@@ -65,11 +76,10 @@ pub fn press(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contact::Span;
     use crate::lattice::fixture;
     use rand_like::Sequence;
 
-    /// A small deterministic sequence; tests need spread, not quality.
+    /// Deterministic pseudo-random sequence.
     mod rand_like {
         pub(super) struct Sequence(pub(super) u64);
         impl Sequence {
@@ -83,15 +93,28 @@ mod tests {
         }
     }
 
-    /// Every node that the list and the press find is inside by plain distances, and no other.
-    fn matches_brute_force(poses: u32, shape: impl Fn(&mut Sequence) -> Span) {
+    fn tool(position_m: Vec3, radius_m: f64, span: ToolCore) -> Tool {
+        Tool {
+            position_m,
+            velocity_mps: Vec3::zeros(),
+            radius_m,
+            stiffness_npm: 400.0,
+            shaft_m: span.shaft_m,
+            side_m: span.side_m,
+            instrument: crate::Instrument::Blunt,
+            jaws: None,
+        }
+    }
+
+    /// Checks that the list and the press find exactly the nodes inside by plain distances.
+    fn matches_brute_force(poses: u32, shape: impl Fn(&mut Sequence) -> ToolCore) {
         let lattice = fixture::regular();
         let rest: Vec<Vec3> = lattice.atoms[..22]
             .iter()
             .map(|atom| atom.position_m)
             .collect();
-        let skin = Skin::new(&rest, &lattice.faces, 0.0);
-        let mut near = Near::new(22);
+        let skin = RestSurface::new(&rest, &lattice.faces, 0.0);
+        let mut near = NeighbourList::new(22);
         let mut random = Sequence(4);
         let mut now = rest.clone();
         let mut touched = 0;
@@ -100,29 +123,27 @@ mod tests {
                 for (now, rest) in now.iter_mut().zip(&rest) {
                     *now = rest + Vec3::from_fn(|_, _| random.next(-0.3, 0.3));
                 }
-                near.forget();
+                near.invalidate();
             }
-            let sphere = Sphere {
-                center_m: Vec3::new(
+            let pressed = tool(
+                Vec3::new(
                     random.next(-2.0, 6.0),
                     random.next(-2.0, 6.0),
                     random.next(-2.0, 2.0),
                 ),
-                radius_m: random.next(0.05, 1.8),
-                stiffness_npm: 400.0,
-                span: shape(&mut random),
-            };
-            if !near.covers(&sphere.center_m, 0.0, sphere.reach_m()) {
-                gather(&mut near, &skin, &now, &sphere, 0.0);
-            }
+                random.next(0.05, 1.8),
+                shape(&mut random),
+            );
+            update_list(&mut near, &skin, &now, &pressed, 0.0);
             let mut found = Vec::new();
-            press(near.items(), &now, &sphere, Vec3::z(), |node, _| {
+            press(near.items(), &now, &pressed, Vec3::z(), |node, _| {
                 found.push(node)
             });
-            let far_m = |at_m: Vec3| far_from(&sphere.span, &(at_m - sphere.center_m));
-            let inside = |&node: &u32| far_m(now[node as usize]) < sphere.radius_m;
+            let far_m =
+                |at_m: Vec3| far_from(&ToolCore::of_tool(&pressed), &(at_m - pressed.position_m));
+            let inside = |&node: &u32| far_m(now[node as usize]) < pressed.radius_m;
             let oracle: Vec<u32> = (0..22).filter(inside).collect();
-            assert_eq!(found, oracle, "pose {pose} {sphere:?}");
+            assert_eq!(found, oracle, "pose {pose} {pressed:?}");
             touched += found.len();
         }
         assert!(
@@ -131,17 +152,17 @@ mod tests {
         );
     }
 
-    /// How far a place is from a span, found in its own axes: over it, beside an edge, or off a corner.
-    fn far_from(span: &Span, off_m: &Vec3) -> f64 {
+    /// Distance of a position from a tool core, in the axes of the core: above it, beside an edge, or off a corner.
+    fn far_from(span: &ToolCore, off_m: &Vec3) -> f64 {
         let mut rest_m = *off_m;
         let mut beside2_m2 = 0.0;
         for edge_m in [span.shaft_m, span.side_m] {
             let Some(along) = edge_m.try_normalize(0.0) else {
                 continue;
             };
-            let way_m = off_m.dot(&along);
-            rest_m -= along * way_m;
-            let beside_m = (-way_m).max(way_m - edge_m.norm()).max(0.0);
+            let along_m = off_m.dot(&along);
+            rest_m -= along * along_m;
+            let beside_m = (-along_m).max(along_m - edge_m.norm()).max(0.0);
             beside2_m2 += beside_m * beside_m;
         }
         (rest_m.norm_squared() + beside2_m2).sqrt()
@@ -151,10 +172,10 @@ mod tests {
         Vec3::from_fn(|_, _| random.next(-1.5, 1.5))
     }
 
-    fn plate(random: &mut Sequence) -> Span {
+    fn plate(random: &mut Sequence) -> ToolCore {
         let (shaft_m, other_m) = (any(random), any(random));
         let along = other_m.dot(&shaft_m) / shaft_m.norm_squared();
-        Span {
+        ToolCore {
             shaft_m,
             side_m: other_m - shaft_m * along,
         }
@@ -162,12 +183,12 @@ mod tests {
 
     #[test]
     fn s4_17_point_in_sphere_matches_brute_force() {
-        matches_brute_force(100_000, |_| Span::default());
+        matches_brute_force(100_000, |_| ToolCore::default());
     }
 
     #[test]
     fn s4_p30_points_in_a_capsule_and_in_a_box_match_brute_force() {
-        matches_brute_force(100_000, |random| Span {
+        matches_brute_force(100_000, |random| ToolCore {
             shaft_m: any(random),
             side_m: Vec3::zeros(),
         });
@@ -175,32 +196,28 @@ mod tests {
     }
 
     #[test]
-    fn s4_p30_a_capsule_and_a_box_push_along_the_way_out_by_their_depth() {
+    fn s4_p30_capsule_and_box_push_along_the_shortest_exit_by_depth() {
         let mut random = Sequence(9);
         for round in 0..1000 {
             let span = if round % 2 == 0 {
-                Span {
+                ToolCore {
                     shaft_m: any(&mut random),
                     side_m: Vec3::zeros(),
                 }
             } else {
                 plate(&mut random)
             };
-            let sphere = Sphere {
-                center_m: any(&mut random),
-                radius_m: 0.8,
-                stiffness_npm: 400.0,
-                span,
-            };
-            // somewhere in it, on any side of its middle
+            let pressed = tool(any(&mut random), 0.8, span);
+            // a position inside, on any side of the middle
             let inner_m =
                 span.shaft_m * random.next(0.0, 1.0) + span.side_m * random.next(0.0, 1.0);
-            let node_m = sphere.center_m + inner_m + 0.3 * any(&mut random);
+            let node_m = pressed.position_m + inner_m + 0.3 * any(&mut random);
             let mut on_node = Vec3::zeros();
-            let touch = press(&[0], &[node_m], &sphere, Vec3::z(), |_, force_n| {
+            let touch = press(&[0], &[node_m], &pressed, Vec3::z(), |_, force_n| {
                 on_node += force_n
             });
-            let depth = |at_m: Vec3| sphere.radius_m - far_from(&span, &(at_m - sphere.center_m));
+            let depth =
+                |at_m: Vec3| pressed.radius_m - far_from(&span, &(at_m - pressed.position_m));
             let depth_m = depth(node_m);
             assert!(
                 (touch.force_n.norm() - 400.0 * depth_m.max(0.0)).abs() < 1e-9,
@@ -210,29 +227,24 @@ mod tests {
             if touch.contacts > 0 {
                 // the shortest way out: all of the depth is gone there
                 let out_m = node_m + on_node.normalize() * depth_m;
-                assert!(depth(out_m).abs() < 1e-9, "{sphere:?}");
+                assert!(depth(out_m).abs() < 1e-9, "{pressed:?}");
             }
         }
     }
 
     #[test]
     fn s4_18_force_is_proportional_to_depth_and_opposite() {
-        let sphere = Sphere {
-            center_m: Vec3::new(0.0, 0.0, 1.0),
-            radius_m: 1.5,
-            stiffness_npm: 400.0,
-            span: Span::default(),
-        };
+        let pressed = tool(Vec3::new(0.0, 0.0, 1.0), 1.5, ToolCore::default());
         let mut on_node = Vec3::zeros();
-        let touch = press(&[0], &[Vec3::zeros()], &sphere, Vec3::z(), |_, force| {
+        let touch = press(&[0], &[Vec3::zeros()], &pressed, Vec3::z(), |_, force| {
             on_node += force
         });
         assert_eq!(touch.force_n, Vec3::new(0.0, 0.0, 200.0));
         assert_eq!(touch.force_n + on_node, Vec3::zeros());
         assert_eq!((touch.contacts, touch.nearest), (1, Some(0)));
-        let centred = Sphere {
-            center_m: Vec3::zeros(),
-            ..sphere
+        let centred = Tool {
+            position_m: Vec3::zeros(),
+            ..pressed
         };
         let touch = press(&[0], &[Vec3::zeros()], &centred, Vec3::x(), |_, _| {});
         assert_eq!(touch.normal, Vec3::x());

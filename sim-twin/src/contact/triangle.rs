@@ -1,10 +1,10 @@
-//! The point of a triangle that is closest to a given point.
+//! Closest point of a triangle to a given point.
 //!
 //! Source: Ericson, "Real-Time Collision Detection", 2005, 5.1.5 (Voronoi regions of a triangle).
 
 use crate::Vec3;
 
-/// A point of a triangle: where it is, and its share of each corner (they add up to 1).
+/// Point of a triangle, with its barycentric weights (they add up to 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Foot {
     /// The point \[m\].
@@ -13,7 +13,7 @@ pub(super) struct Foot {
     pub(super) weights: [f64; 3],
 }
 
-/// The point of triangle `a b c` that is closest to `p`. Total: flat triangles are edges.
+/// Point of triangle `a b c` closest to `p`. Total: a flat triangle is treated as its edges.
 #[must_use]
 #[inline]
 pub(super) fn closest(p: &Vec3, a: &Vec3, b: &Vec3, c: &Vec3) -> Foot {
@@ -59,7 +59,7 @@ fn foot(a: &Vec3, b: &Vec3, c: &Vec3, weights: [f64; 3]) -> Foot {
     }
 }
 
-/// A quotient that is known to lie in \[0, 1\]; zero where it is undefined.
+/// Quotient that lies in \[0, 1\]; zero where it is undefined.
 #[inline]
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {

@@ -1,25 +1,25 @@
-//! Sheets one tetrahedron thick on a triangular grid: the data set of the seed and its relatives.
+//! Sheets one tetrahedron thick on a triangular grid: the data set of seed-004 and sheets of the same kind.
 //!
 //! Source: seed-004 3.9 (rows S4-05, S4-06, S4-56). A surface layer of rows that are shifted by
 //! half an edge against each other, one lower atom under every upright surface triangle, and one
 //! fixed home atom at the rest point of every surface atom. Atoms come in that order of the file:
 //! surface, homes, lower layer.
 
+use serde::Deserialize;
+
 use crate::Vec3;
-use crate::lattice::{Atom, Face, Lattice, Link};
+use crate::lattice::{Atom, Face, Lattice, LatticeLink};
 
 /// Stiffness of every link of the data set \[file force unit / file length unit\] (N09).
-pub const FILE_STIFFNESS: f64 = 15.0;
+pub(crate) const FILE_STIFFNESS: f64 = 15.0;
 /// Damping of every link of the data set \[file force unit s / file length unit\] (N09).
-pub const FILE_DAMPING: f64 = 0.2;
+const FILE_DAMPING: f64 = 0.2;
 /// Mass of every atom of the data set \[file mass unit\] (N09).
-pub const FILE_MASS: f64 = 0.002;
+pub(crate) const FILE_MASS: f64 = 0.002;
 
-const HEX_COLUMNS: u32 = 4;
-const HEX_ROWS: u32 = 5;
-
-/// What [`sheet`] builds, in SI units.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A sheet that [`sheet`] builds, in SI units, as the table `[sheet]` of a scene gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SheetParams {
     /// Atoms in the shorter surface rows; the rows between them have one more. At least 2.
     pub columns: u32,
@@ -59,7 +59,7 @@ pub fn regular() -> Lattice {
     hex_4x5(500)
 }
 
-/// A sheet of the same make, of any size, in SI units.
+/// Builds a sheet of the same kind, of any size, in SI units.
 ///
 /// Centred on the z axis, with its surface at z = 0 and its lower layer below. The footprint is
 /// `columns * edge_m` by `(rows - 1) * sqrt(3)/2 * edge_m`. Counts below 2 are taken as 2.
@@ -81,18 +81,15 @@ pub fn sheet(params: &SheetParams) -> Lattice {
         let first = top(row, column);
         first + edge_m * Vec3::new(0.5, 0.5 / 3.0_f64.sqrt(), -params.depth_ratio)
     };
-    let link = |atoms, home| Link {
-        atoms,
-        stiffness_npm: if home {
-            params.home_stiffness_npm
-        } else {
-            params.stiffness_npm
-        },
-        damping_nspm: if home {
-            params.home_damping_nspm
-        } else {
-            params.damping_nspm
-        },
+    let of_tissue = [params.stiffness_npm, params.damping_nspm];
+    let of_homes = [params.home_stiffness_npm, params.home_damping_nspm];
+    let link = |atoms, home| {
+        let [stiffness_npm, damping_nspm] = if home { of_homes } else { of_tissue };
+        LatticeLink {
+            atoms,
+            stiffness_npm,
+            damping_nspm,
+        }
     };
     let name = format!("hex_{}x{}_home", grid.columns, grid.rows);
     grid.lattice(name, params.mass_kg, &top, &bottom, &link)
@@ -101,10 +98,10 @@ pub fn sheet(params: &SheetParams) -> Lattice {
 /// The 4 x 5 sheet in file units; `shift` moves the lower layer along x \[1/1000 edge\].
 fn hex_4x5(shift: u32) -> Lattice {
     let grid = Grid {
-        columns: HEX_COLUMNS,
-        rows: HEX_ROWS,
+        columns: 4,
+        rows: 5,
     };
-    // Whole thousandths divided once give the very doubles that the decimal text gives.
+    // Integer thousandths divided once equal the doubles of the decimal text.
     let milli = |count: u32| f64::from(count) / 1000.0;
     let indent = |row: u32| if row.is_multiple_of(2) { 500 } else { 0 };
     let top = |row: u32, column: u32| {
@@ -114,7 +111,7 @@ fn hex_4x5(shift: u32) -> Lattice {
         let x = milli(1000 * column + indent(row) + shift);
         Vec3::new(x, milli(866 * row + 289), -0.817)
     };
-    let link = |atoms, _home| Link {
+    let link = |atoms, _home| LatticeLink {
         atoms,
         stiffness_npm: FILE_STIFFNESS,
         damping_nspm: FILE_DAMPING,
@@ -122,7 +119,52 @@ fn hex_4x5(shift: u32) -> Lattice {
     grid.lattice("hex".to_owned(), FILE_MASS, &top, &bottom, &link)
 }
 
-/// The topology of a sheet: which atom is where in the list, and who is linked to whom.
+/// Layer of rows; odd rows have one atom more than even rows.
+struct Layer {
+    rows: u32,
+    /// Atoms of an even row.
+    even: u32,
+    /// Index of its first atom in the lattice.
+    first: u32,
+}
+
+impl Layer {
+    /// Atoms of a row.
+    fn count(&self, row: u32) -> u32 {
+        self.even + row % 2
+    }
+
+    /// Index of an atom in the lattice.
+    fn at(&self, row: u32, column: u32) -> u32 {
+        self.first + self.even * row + row / 2 + column
+    }
+
+    fn places(&self, place: &dyn Fn(u32, u32) -> Vec3) -> Vec<Vec3> {
+        let row = |row| (0..self.count(row)).map(move |column| place(row, column));
+        (0..self.rows).flat_map(row).collect()
+    }
+
+    /// Visits its links: along each row, then to the two neighbours in the next row.
+    fn for_links(&self, add: &mut dyn FnMut([u32; 2], bool)) {
+        for row in 0..self.rows {
+            for i in 1..self.count(row) {
+                add([self.at(row, i - 1), self.at(row, i)], false);
+            }
+        }
+        for row in 1..self.rows {
+            for i in 0..self.count(row - 1) {
+                // The next row starts half an edge before an even row, behind an odd one.
+                let first = i64::from(i) - i64::from((row - 1) % 2);
+                let columns = [first, first + 1].map(u32::try_from).into_iter().flatten();
+                for column in columns.filter(|&column| column < self.count(row)) {
+                    add([self.at(row - 1, i), self.at(row, column)], false);
+                }
+            }
+        }
+    }
+}
+
+/// Topology of a sheet: order of the atoms, and links between them.
 struct Grid {
     columns: u32,
     rows: u32,
@@ -135,14 +177,10 @@ impl Grid {
         mass_kg: f64,
         top: &dyn Fn(u32, u32) -> Vec3,
         bottom: &dyn Fn(u32, u32) -> Vec3,
-        link: &dyn Fn([u32; 2], bool) -> Link,
+        link: &dyn Fn([u32; 2], bool) -> LatticeLink,
     ) -> Lattice {
-        let places = |rows: u32, count: &dyn Fn(u32) -> u32, place: &dyn Fn(u32, u32) -> Vec3| {
-            let cells = (0..rows).flat_map(|row| (0..count(row)).map(move |i| (row, i)));
-            cells.map(|(row, i)| place(row, i)).collect::<Vec<_>>()
-        };
-        let tops = places(self.rows, &|row| self.top_count(row), top);
-        let bottoms = places(self.rows - 1, &|row| self.bottom_count(row), bottom);
+        let layers = self.layers();
+        let (tops, bottoms) = (layers[0].places(top), layers[1].places(bottom));
         let atom = |fixed, surface| {
             move |&position_m: &Vec3| Atom {
                 position_m,
@@ -156,115 +194,61 @@ impl Grid {
         atoms.extend(tops.iter().map(atom(true, false)));
         atoms.extend(bottoms.iter().map(atom(false, false)));
         let mut links = Vec::new();
-        self.for_links(&mut |atoms, home| links.push(link(atoms, home)));
+        Self::for_links(&layers, &mut |atoms, home| links.push(link(atoms, home)));
         Lattice {
             name,
             atoms,
             links,
-            faces: self.faces(),
+            faces: Self::faces(&layers),
         }
     }
 
-    fn top_count(&self, row: u32) -> u32 {
-        self.columns + row % 2
+    /// The surface and the layer below it; the homes of the surface stand between them in the list.
+    fn layers(&self) -> [Layer; 2] {
+        let top = Layer {
+            rows: self.rows,
+            even: self.columns,
+            first: 0,
+        };
+        let bottom = Layer {
+            rows: self.rows - 1,
+            even: self.columns - 1,
+            first: 2 * top.at(self.rows, 0),
+        };
+        [top, bottom]
     }
 
-    fn bottom_count(&self, row: u32) -> u32 {
-        self.columns - 1 + row % 2
-    }
-
-    /// Atoms in the rows before `row`, of layers with `even` atoms in row 0 and one more in row 1.
-    fn before(even: u32, row: u32) -> u32 {
-        even * row + row / 2
-    }
-
-    fn top(&self, row: u32, column: u32) -> u32 {
-        Self::before(self.columns, row) + column
-    }
-
-    fn bottom(&self, row: u32, column: u32) -> u32 {
-        2 * self.surface() + Self::before(self.columns - 1, row) + column
-    }
-
-    fn surface(&self) -> u32 {
-        Self::before(self.columns, self.rows)
-    }
-
-    fn for_links(&self, add: &mut dyn FnMut([u32; 2], bool)) {
-        Self::layer(
-            self.rows,
-            &|row| self.top_count(row),
-            &|row, i| self.top(row, i),
-            add,
-        );
-        for atom in 0..self.surface() {
-            add([atom, self.surface() + atom], true);
+    fn for_links(layers: &[Layer; 2], add: &mut dyn FnMut([u32; 2], bool)) {
+        let [top, bottom] = layers;
+        top.for_links(add);
+        let surface = bottom.first / 2;
+        for atom in 0..surface {
+            add([atom, surface + atom], true);
         }
-        for row in 0..self.rows - 1 {
-            for i in 0..self.bottom_count(row) {
-                let apex = self.bottom(row, i);
-                let foot = self.top(row + 1, i + 1 - row % 2);
-                for atom in [self.top(row, i), self.top(row, i + 1), foot] {
-                    add([apex, atom], false);
+        for row in 0..bottom.rows {
+            for i in 0..bottom.count(row) {
+                let foot = top.at(row + 1, i + 1 - row % 2);
+                for atom in [top.at(row, i), top.at(row, i + 1), foot] {
+                    add([bottom.at(row, i), atom], false);
                 }
             }
         }
-        let lower = self.rows - 1;
-        Self::layer(
-            lower,
-            &|row| self.bottom_count(row),
-            &|row, i| self.bottom(row, i),
-            add,
-        );
+        bottom.for_links(add);
     }
 
-    /// The links inside one layer: along each row, then to the two neighbours in the next row.
-    fn layer(
-        rows: u32,
-        count: &dyn Fn(u32) -> u32,
-        at: &dyn Fn(u32, u32) -> u32,
-        add: &mut dyn FnMut([u32; 2], bool),
-    ) {
-        for row in 0..rows {
-            for i in 1..count(row) {
-                add([at(row, i - 1), at(row, i)], false);
-            }
-        }
-        for row in 1..rows {
-            for i in 0..count(row - 1) {
-                // The next row starts half an edge before an even row, behind an odd one.
-                let first = i64::from(i) - i64::from((row - 1) % 2);
-                for column in [first, first + 1] {
-                    let column = u32::try_from(column)
-                        .ok()
-                        .filter(|&column| column < count(row));
-                    if let Some(column) = column {
-                        add([at(row - 1, i), at(row, column)], false);
-                    }
-                }
-            }
-        }
-    }
-
-    fn faces(&self) -> Vec<Face> {
+    fn faces(layers: &[Layer; 2]) -> Vec<Face> {
+        let [top, bottom] = layers;
         let mut faces = Vec::new();
-        for row in 0..self.rows - 1 {
+        for row in 0..bottom.rows {
             let odd = row % 2;
-            for i in 0..self.bottom_count(row) {
-                faces.push([
-                    self.top(row, i),
-                    self.top(row, i + 1),
-                    self.top(row + 1, i + 1 - odd),
-                ]);
+            for i in 0..bottom.count(row) {
+                let foot = top.at(row + 1, i + 1 - odd);
+                faces.push([top.at(row, i), top.at(row, i + 1), foot]);
             }
-            for i in 1..self.top_count(row + 1) {
+            for i in 1..top.count(row + 1) {
                 // Points down: two atoms of the next row and the one of this row between them.
-                let column = if odd == 0 { i - 1 } else { i };
-                faces.push([
-                    self.top(row + 1, i),
-                    self.top(row + 1, i - 1),
-                    self.top(row, column),
-                ]);
+                let between = top.at(row, i - 1 + odd);
+                faces.push([top.at(row + 1, i), top.at(row + 1, i - 1), between]);
             }
         }
         faces
@@ -329,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn faces_look_up_and_cover_the_footprint() {
+    fn faces_point_up_and_cover_the_footprint() {
         let lattice = regular();
         let mut area = 0.0;
         for face in &lattice.faces {

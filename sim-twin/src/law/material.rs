@@ -1,10 +1,10 @@
-//! Isotropic materials from the numbers that tables give: Young's modulus, Poisson's ratio, density.
+//! Isotropic materials from Young's modulus, Poisson's ratio and density.
 //!
 //! Source: textbook relations between elastic constants (Timoshenko and Goodier, section 7).
 
-use super::viscous::{KelvinVoigt, Prony, ViscousError};
+use super::viscous::{Viscosity, ViscousError};
 
-/// Why numbers make no material.
+/// Error of a material's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum MaterialError {
     /// Young's modulus is out of range.
@@ -18,40 +18,15 @@ pub enum MaterialError {
     Density(f64),
 }
 
-/// What is viscous of a material: a dashpot beside its law, and one branch that forgets, of shape
-/// alone; moduli are then those of a sudden strain. See [`super::viscous`] for what they do.
+/// Material of one cell of a mesh.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Viscosity {
-    /// Viscosity for change of shape \[Pa s\], at least 0.
-    pub shear_pas: f64,
-    /// Viscosity for change of volume \[Pa s\], at least 0.
-    pub bulk_pas: f64,
-    /// Share of the shear modulus that relaxes, at least 0 and below 1.
-    pub share: f64,
-    /// Time in which it does \[s\], above 0.
-    pub time_s: f64,
-}
-
-impl Viscosity {
-    /// Nothing viscous.
-    pub const NONE: Self = Self {
-        shear_pas: 0.0,
-        bulk_pas: 0.0,
-        share: 0.0,
-        time_s: 1.0,
-    };
-
-    /// Whether every number is in its range.
-    ///
-    /// # Errors
-    /// Names what is not.
-    pub fn check(&self) -> Result<(), ViscousError> {
-        KelvinVoigt::<f64>::new(self.shear_pas, self.bulk_pas)?;
-        if self.share != 0.0 {
-            Prony::new(&[(self.share, self.time_s)])?;
-        }
-        Ok(())
-    }
+pub struct CellMaterial {
+    /// Moduli for a sudden strain.
+    pub moduli: Moduli,
+    /// Density \[kg/m^3\].
+    pub density_kgpm3: f64,
+    /// Viscosity.
+    pub viscosity: Viscosity,
 }
 
 /// An isotropic material at rest.
@@ -73,40 +48,45 @@ pub struct Moduli {
 }
 
 impl Material {
-    /// Checked material.
+    /// Creates a material after a check of its parameters.
     ///
     /// # Errors
-    /// Names the number that is out of its range.
+    /// [`MaterialError`] names the parameter that is out of its range.
     pub fn new(young_pa: f64, poisson: f64, density_kgpm3: f64) -> Result<Self, MaterialError> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         if !positive(young_pa) {
             return Err(MaterialError::Young(young_pa));
         }
-        // a negated comparison also refuses what is not a number
+        // a negated comparison also refuses NaN
         if !(poisson > -1.0 && poisson < 0.5) {
             return Err(MaterialError::Poisson(poisson));
         }
         if !positive(density_kgpm3) {
             return Err(MaterialError::Density(density_kgpm3));
         }
-        Ok(Self {
+        let material = Self {
             young_pa,
             poisson,
             density_kgpm3,
             viscosity: Viscosity::NONE,
-        })
+        };
+        // the bulk modulus of a nearly incompressible, extremely stiff material overflows
+        if !positive(material.moduli().bulk_pa()) {
+            return Err(MaterialError::Young(young_pa));
+        }
+        Ok(material)
     }
 
-    /// The material with what is viscous of it.
+    /// Returns the material with a viscosity.
     ///
     /// # Errors
-    /// Names the number of the viscosity that is out of its range.
+    /// [`ViscousError`] names the parameter that is out of its range.
     pub fn with_viscosity(self, viscosity: Viscosity) -> Result<Self, ViscousError> {
         viscosity.check()?;
         Ok(Self { viscosity, ..self })
     }
 
-    /// What is viscous of it.
+    /// Viscosity.
     #[must_use]
     pub fn viscosity(&self) -> Viscosity {
         self.viscosity
@@ -130,6 +110,16 @@ impl Material {
         self.density_kgpm3
     }
 
+    /// Material of a cell that consists of it alone.
+    #[must_use]
+    pub fn cell_material(&self) -> CellMaterial {
+        CellMaterial {
+            moduli: self.moduli(),
+            density_kgpm3: self.density_kgpm3,
+            viscosity: self.viscosity,
+        }
+    }
+
     /// Lame constants.
     #[must_use]
     pub fn moduli(&self) -> Moduli {
@@ -138,19 +128,6 @@ impl Material {
             mu_pa,
             lambda_pa: 2.0 * mu_pa * self.poisson / (1.0 - 2.0 * self.poisson),
         }
-    }
-
-    /// Modulus of two bodies in contact of which one is rigid, `E / (1 - nu^2)` \[Pa\].
-    #[must_use]
-    pub fn contact_pa(&self) -> f64 {
-        self.moduli().contact_pa()
-    }
-
-    /// Speed of pressure waves at rest \[m/s\]: what limits an explicit step.
-    #[cfg(test)]
-    pub(super) fn pressure_wave_mps(&self) -> f64 {
-        let moduli = self.moduli();
-        ((moduli.lambda_pa + 2.0 * moduli.mu_pa) / self.density_kgpm3).sqrt()
     }
 }
 
@@ -161,7 +138,7 @@ impl Moduli {
         self.lambda_pa + self.mu_pa * (2.0 / 3.0)
     }
 
-    /// From shear and bulk modulus \[Pa\].
+    /// Creates moduli from shear and bulk modulus \[Pa\].
     #[must_use]
     pub fn from_bulk(mu_pa: f64, bulk_pa: f64) -> Self {
         Self {
@@ -183,11 +160,5 @@ impl Moduli {
             mu_pa: self.mu_pa * factor,
             lambda_pa: self.lambda_pa * factor,
         }
-    }
-
-    /// Young's modulus \[Pa\].
-    #[must_use]
-    pub fn young_pa(&self) -> f64 {
-        self.mu_pa * (3.0 * self.lambda_pa + 2.0 * self.mu_pa) / (self.lambda_pa + self.mu_pa)
     }
 }

@@ -1,10 +1,10 @@
 //! Constitutive laws of a continuum: energy density, first Piola stress, tangent.
 //!
 //! Source: Bonet and Wood 2008, chapters 5 and 6, for the notation; each family names its own.
-//! Every law is a function of the deformation gradient `F` alone; what depends on rate or history
-//! stands in [`viscous`]. Laws that are written in terms of volume give an infinite energy and a
-//! non-finite stress once `det F <= 0`: a solver that can get there must look, or use
-//! [`Family::StableNeoHookean`].
+//! Every law is a function of the deformation gradient `F` alone; rate and history dependence are
+//! in [`viscous`]. Laws in terms of volume have an infinite energy and a
+//! non-finite stress for `det F <= 0`. A solver that can reach such a state must check for it, or use
+//! [`LawFamily::StableNeoHookean`].
 //!
 //! Symbols: `F` deformation gradient, `J = det F`, `C = F^T F`, `mu`, `lambda` Lame constants \[Pa\],
 //! `kappa = lambda + 2 mu / 3` bulk modulus \[Pa\], `W` energy a reference volume \[J/m^3\],
@@ -14,49 +14,48 @@
 use nalgebra::{Matrix3, SMatrix};
 
 mod fung;
+mod hooke;
 mod invariant;
-mod linear;
 mod material;
-mod mix;
+mod mixing;
 mod mooney;
 mod neo_hookean;
 mod real;
-mod svk;
 #[cfg(test)]
 mod tests;
-pub mod tissue;
+pub mod tissue_library;
 pub mod viscous;
 
 pub use fung::{EXPONENT_MAX, Fung};
+pub use hooke::{LinearElastic, StVenantKirchhoff};
 pub use invariant::cofactor;
-pub use linear::Linear;
-pub use material::{Material, MaterialError, Moduli, Viscosity};
-pub use mix::{Mixing, mix};
+pub use material::{CellMaterial, Material, MaterialError, Moduli};
+pub use mixing::{MixingRule, mix_moduli};
 pub use mooney::MooneyRivlin;
 pub use neo_hookean::{NeoHookean, StableNeoHookean};
 pub use real::Real;
-pub use svk::StVenantKirchhoff;
+pub use viscous::Viscosity;
 
 /// `dP/dF` as a matrix; entry `(i, J)` of a gradient stands at `i + 3 J`, column after column.
-pub type Tangent<T> = SMatrix<T, 9, 9>;
+pub type TangentMatrix = SMatrix<f64, 9, 9>;
 
-/// An elastic law: what every family can say of a deformation gradient.
-pub trait Elastic<T: Real> {
+/// Elastic law as a function of the deformation gradient.
+pub trait ElasticLaw {
     /// Energy density `W` \[unit of the moduli\], 0 at rest.
-    fn energy(&self, f: &Matrix3<T>) -> T;
+    fn energy(&self, f: &Matrix3<f64>) -> f64;
 
     /// First Piola stress `P = dW/dF` \[unit of the moduli\].
-    fn stress(&self, f: &Matrix3<T>) -> Matrix3<T>;
+    fn stress(&self, f: &Matrix3<f64>) -> Matrix3<f64>;
 
     /// Change of `P` for a change `df` of the gradient: the tangent applied to it.
-    fn tangent(&self, f: &Matrix3<T>, df: &Matrix3<T>) -> Matrix3<T>;
+    fn tangent(&self, f: &Matrix3<f64>, df: &Matrix3<f64>) -> Matrix3<f64>;
 
-    /// The whole tangent, nine columns of [`Elastic::tangent`]; symmetric.
-    fn tangent_matrix(&self, f: &Matrix3<T>) -> Tangent<T> {
-        let mut whole = Tangent::zeros();
+    /// Tangent as a matrix, nine columns of [`ElasticLaw::tangent`]; symmetric.
+    fn tangent_matrix(&self, f: &Matrix3<f64>) -> TangentMatrix {
+        let mut whole = TangentMatrix::zeros();
         for column in 0..9 {
             let mut df = Matrix3::zeros();
-            df[column] = T::one();
+            df[column] = 1.0;
             whole
                 .column_mut(column)
                 .copy_from_slice(self.tangent(f, &df).as_slice());
@@ -65,10 +64,10 @@ pub trait Elastic<T: Real> {
     }
 }
 
-/// Which family of laws, with what a family needs beyond the two moduli.
+/// Family of laws, with its parameters beyond the two moduli.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Family {
-    /// Small strains only; a rotation strains it.
+pub enum LawFamily {
+    /// For small strains only; it responds to rotation as to strain.
     Linear,
     /// St Venant-Kirchhoff: exact under rotation, soft and then unstable in compression.
     StVenantKirchhoff,
@@ -89,20 +88,20 @@ pub enum Family {
     },
 }
 
-/// Why a family makes no law.
+/// Error of a family's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("`{field}` is {value}; expected {expected}")]
-pub struct FamilyError {
-    /// Name of the number.
+pub struct LawFamilyError {
+    /// Name of the parameter.
     pub field: &'static str,
-    /// Its value.
+    /// Value found.
     pub value: f64,
-    /// What would be right.
+    /// Valid range.
     pub expected: &'static str,
 }
 
-impl Family {
-    /// Every family, with what it has beyond the moduli as one may begin with.
+impl LawFamily {
+    /// All families, with initial values of their parameters.
     pub const ALL: [Self; 6] = [
         Self::Linear,
         Self::StVenantKirchhoff,
@@ -112,7 +111,7 @@ impl Family {
         Self::Fung { growth: 5.0 },
     ];
 
-    /// Its name, as scenes and messages have it.
+    /// Name in scenes and messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -125,11 +124,11 @@ impl Family {
         }
     }
 
-    /// Looks at what the family has beyond the moduli.
+    /// Checks the parameters of the family.
     ///
     /// # Errors
     /// Names the number that is out of its range.
-    pub fn check(&self) -> Result<(), FamilyError> {
+    pub fn check(&self) -> Result<(), LawFamilyError> {
         let (field, value, right, expected) = match *self {
             Self::MooneyRivlin { second } => {
                 let right = (0.0..=1.0).contains(&second);
@@ -146,7 +145,7 @@ impl Family {
         if right {
             return Ok(());
         }
-        Err(FamilyError {
+        Err(LawFamilyError {
             field,
             value,
             expected,
@@ -156,72 +155,64 @@ impl Family {
 
 /// One law with its moduli, as a cell of a mesh carries it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Law<T: Real> {
-    /// See [`Linear`].
-    Linear(Linear<T>),
+pub enum MaterialLaw {
+    /// See [`LinearElastic`].
+    Linear(LinearElastic),
     /// See [`StVenantKirchhoff`].
-    StVenantKirchhoff(StVenantKirchhoff<T>),
+    StVenantKirchhoff(StVenantKirchhoff),
     /// See [`NeoHookean`].
-    NeoHookean(NeoHookean<T>),
+    NeoHookean(NeoHookean),
     /// See [`StableNeoHookean`].
-    StableNeoHookean(StableNeoHookean<T>),
+    StableNeoHookean(StableNeoHookean),
     /// See [`MooneyRivlin`].
-    MooneyRivlin(MooneyRivlin<T>),
+    MooneyRivlin(MooneyRivlin),
     /// See [`Fung`].
-    Fung(Fung<T>),
+    Fung(Fung),
 }
 
-impl<T: Real> Law<T> {
-    /// The law of `family` whose small-strain moduli are `moduli`. Its numbers are those of a family
-    /// that [`Family::check`] passes; others give a law that is not finite.
+impl MaterialLaw {
+    /// Creates the law of `family` with the small-strain moduli `moduli`. Parameters that
+    /// [`LawFamily::check`] refuses yield a law that is not finite.
     #[must_use]
-    pub fn new(family: Family, moduli: Moduli) -> Self {
-        let (mu, lambda) = (T::of(moduli.mu_pa), T::of(moduli.lambda_pa));
-        let kappa = T::of(moduli.bulk_pa());
+    pub fn new(family: LawFamily, moduli: Moduli) -> Self {
+        let (mu, lambda, kappa) = (moduli.mu_pa, moduli.lambda_pa, moduli.bulk_pa());
+        let hooke = hooke::Hooke { mu, lambda };
         match family {
-            Family::Linear => Self::Linear(Linear { mu, lambda }),
-            Family::StVenantKirchhoff => Self::StVenantKirchhoff(StVenantKirchhoff { mu, lambda }),
-            Family::NeoHookean => Self::NeoHookean(NeoHookean { mu, lambda }),
-            Family::StableNeoHookean => Self::StableNeoHookean(StableNeoHookean::new(mu, lambda)),
-            Family::MooneyRivlin { second } => {
-                Self::MooneyRivlin(MooneyRivlin::new(mu, T::of(second), kappa))
+            LawFamily::Linear => Self::Linear(LinearElastic(hooke)),
+            LawFamily::StVenantKirchhoff => Self::StVenantKirchhoff(StVenantKirchhoff(hooke)),
+            LawFamily::NeoHookean => Self::NeoHookean(NeoHookean { mu, lambda }),
+            LawFamily::StableNeoHookean => {
+                Self::StableNeoHookean(StableNeoHookean::new(mu, lambda))
             }
-            Family::Fung { growth } => Self::Fung(Fung::new(mu, T::of(growth), kappa)),
+            LawFamily::MooneyRivlin { second } => {
+                Self::MooneyRivlin(MooneyRivlin::new(mu, second, kappa))
+            }
+            LawFamily::Fung { growth } => Self::Fung(Fung { mu, growth, kappa }),
+        }
+    }
+
+    fn as_elastic(&self) -> &dyn ElasticLaw {
+        match self {
+            Self::Linear(law) => law,
+            Self::StVenantKirchhoff(law) => law,
+            Self::NeoHookean(law) => law,
+            Self::StableNeoHookean(law) => law,
+            Self::MooneyRivlin(law) => law,
+            Self::Fung(law) => law,
         }
     }
 }
 
-impl<T: Real> Elastic<T> for Law<T> {
-    fn energy(&self, f: &Matrix3<T>) -> T {
-        match self {
-            Self::Linear(law) => law.energy(f),
-            Self::StVenantKirchhoff(law) => law.energy(f),
-            Self::NeoHookean(law) => law.energy(f),
-            Self::StableNeoHookean(law) => law.energy(f),
-            Self::MooneyRivlin(law) => law.energy(f),
-            Self::Fung(law) => law.energy(f),
-        }
+impl ElasticLaw for MaterialLaw {
+    fn energy(&self, f: &Matrix3<f64>) -> f64 {
+        self.as_elastic().energy(f)
     }
 
-    fn stress(&self, f: &Matrix3<T>) -> Matrix3<T> {
-        match self {
-            Self::Linear(law) => law.stress(f),
-            Self::StVenantKirchhoff(law) => law.stress(f),
-            Self::NeoHookean(law) => law.stress(f),
-            Self::StableNeoHookean(law) => law.stress(f),
-            Self::MooneyRivlin(law) => law.stress(f),
-            Self::Fung(law) => law.stress(f),
-        }
+    fn stress(&self, f: &Matrix3<f64>) -> Matrix3<f64> {
+        self.as_elastic().stress(f)
     }
 
-    fn tangent(&self, f: &Matrix3<T>, df: &Matrix3<T>) -> Matrix3<T> {
-        match self {
-            Self::Linear(law) => law.tangent(f, df),
-            Self::StVenantKirchhoff(law) => law.tangent(f, df),
-            Self::NeoHookean(law) => law.tangent(f, df),
-            Self::StableNeoHookean(law) => law.tangent(f, df),
-            Self::MooneyRivlin(law) => law.tangent(f, df),
-            Self::Fung(law) => law.tangent(f, df),
-        }
+    fn tangent(&self, f: &Matrix3<f64>, df: &Matrix3<f64>) -> Matrix3<f64> {
+        self.as_elastic().tangent(f, df)
     }
 }

@@ -1,77 +1,79 @@
-//! The feel of a blade: it is held by the tissue ahead of its edge until the hand pulls more than parting that costs.
-//! A curette is felt so too, by its middle.
+//! Cutting force: the tissue holds a blade at a proxy until the pull exceeds the resistance ahead of its edge. A
+//! curette is resisted in the same way at its centre.
 //!
-//! Source: ours, a rate-independent law (row CL-02, FU-10). The edge has a proxy, where the tissue is parted, which a
-//! spring at either end ties to the tool's. The proxy is drawn straight towards the tool's edge, and only while the
-//! springs pull more than the resistance; so no energy comes of any motion, and what is dissipated is what
-//! the way costs. A link's cost is its toughness over its area, as far as that is across the way: so a surface
-//! costs its area times the toughness however it lies on the lattice. It is paid on the two spacings before
-//! the link is met, least at both ends, so that rows of links are felt as even matter and cutting one is no step of
-//! force. An edge that moves along itself parts nothing and is not held. The tissue is not drawn along by
-//! the blade, and its flat is not felt. What a curette pays is in `carve`.
+//! Source: ours, a rate-independent law (row CL-02, FU-10). The proxy is the edge at which the tissue is parted; a
+//! spring at either end ties it to the tool's edge. It moves straight towards the tool, and only while the springs
+//! pull more than the resistance. So no motion yields energy, and the dissipation is the cost of the path.
 //!
-//! Symbols: `S` from the tool's edge to the proxy \[m\], six numbers, whose square is the mean of both ends'; `D` its
-//! length when the tool has moved; `k` the tool's stiffness \[N/m\].
+//! A link costs its toughness times its area, projected across the path, so a surface costs its area times the
+//! toughness in any orientation to the lattice. The cost is spread over the two spacings ahead of the link as a
+//! triangle. So rows of links resist like homogeneous material, and cutting one causes no step of force.
+//!
+//! An edge that moves along itself cuts nothing and is not held. The blade does not drag the tissue, and its flat
+//! causes no force. The module `carve` gives the cost of a curette.
+//!
+//! Symbol: `k`, the tool's stiffness \[N/m\].
 
-use crate::knife::{Blade, Crossing, Sweep};
-use palpate_twin::Vec3;
+use crate::knife::{BladeEdge, BladeMotion, CutEvent};
+use palpate_twin::{Vec3, snapshot_parts};
 
-/// Steps in which a proxy is drawn over one spacing, and most of them.
+/// Steps of a proxy over one spacing, and the greatest number of steps.
 const STEPS: f64 = 8.0;
 const STEPS_MAX: f64 = 64.0;
-/// Nearer than this to its tool \[m\], a proxy goes nowhere.
+/// Distance from its tool \[m\] below which a proxy stays.
 const NEAR_M: f64 = 1e-10;
-/// Nearer than this share of its way to its tool, a proxy is where that is.
+/// Share of its displacement below which a proxy coincides with its tool.
 const ROUND: f64 = 1e-12;
 
-/// What a blade is drawn with.
+/// Proxy of a blade, tied to it by springs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Held {
-    /// Where the tissue is parted.
-    pub(super) proxy: Blade,
+pub(super) struct BladeProxy {
+    /// Edge at which the tissue is parted.
+    pub(super) edge: BladeEdge,
     /// Stiffness of both springs together \[N/m\].
     pub(super) stiffness_npm: f64,
 }
 
-impl Held {
-    /// From an edge of the tool to the proxy \[m\].
-    pub(super) fn from(&self, edge: &Blade) -> [Vec3; 2] {
-        [self.proxy.from_m - edge.from_m, self.proxy.to_m - edge.to_m]
+snapshot_parts!(BladeProxy: edge, stiffness_npm);
+
+impl BladeProxy {
+    /// Returns the offsets of the proxy from an edge of the tool, at both ends \[m\].
+    pub(super) fn offset_m(&self, edge: &BladeEdge) -> [Vec3; 2] {
+        [0, 1].map(|end| self.edge.0[end] - edge.0[end])
     }
 
-    /// Energy of the springs \[J\].
-    pub(super) fn stored_j(&self, edge: &Blade) -> f64 {
-        let far = self.from(edge);
-        0.5 * self.stiffness_npm * dot(&far, &far)
+    /// Returns the energy of the springs \[J\].
+    pub(super) fn stored_j(&self, edge: &BladeEdge) -> f64 {
+        let offset = self.offset_m(edge);
+        0.5 * self.stiffness_npm * dot(&offset, &offset)
     }
 
-    /// Force on both ends of the tool's edge \[N\].
-    pub(super) fn forces_n(&self, edge: &Blade) -> [Vec3; 2] {
-        self.from(edge).map(|far| far * (0.5 * self.stiffness_npm))
+    /// Returns the forces on both ends of the tool's edge \[N\].
+    pub(super) fn forces_n(&self, edge: &BladeEdge) -> [Vec3; 2] {
+        self.offset_m(edge)
+            .map(|offset| offset * (0.5 * self.stiffness_npm))
     }
 
-    /// The sweep on which an edge meets what it will be drawn through, and what is so near that it is felt.
-    pub(super) fn ahead(&self, edge: &Blade, spacing_m: f64) -> Option<(Sweep, f64)> {
-        let far = self.from(edge);
-        let far_m = dot(&far, &far).sqrt();
-        if far_m < NEAR_M {
+    /// Returns the motion on which the proxy can meet tissue, two spacings past the tool, and its length over the
+    /// distance to the tool.
+    pub(super) fn lookahead(&self, edge: &BladeEdge, spacing_m: f64) -> Option<(BladeMotion, f64)> {
+        let offset = self.offset_m(edge);
+        let distance_m = dot(&offset, &offset).sqrt();
+        if distance_m < NEAR_M {
             return None;
         }
-        let share = 1.0 + 2.0 * spacing_m / far_m;
-        let after = Blade {
-            from_m: self.proxy.from_m - far[0] * share,
-            to_m: self.proxy.to_m - far[1] * share,
+        let share = 1.0 + 2.0 * spacing_m / distance_m;
+        let ends_m = [0, 1].map(|end| self.edge.0[end] - offset[end] * share);
+        let motion = BladeMotion {
+            before: self.edge,
+            after: BladeEdge(ends_m),
         };
-        let sweep = Sweep {
-            before: self.proxy,
-            after,
-        };
-        Some((sweep, share))
+        Some((motion, share))
     }
 
-    /// Takes the stiffness of its tool as it is now \[N/m\], which gives no energy: a softer spring loses some, and
-    /// a stiffer one is taken where nothing pulls. Gives what is lost \[J\].
-    pub(super) fn retune(&mut self, edge: &Blade, stiffness_npm: f64) -> f64 {
+    /// Sets the stiffness to that of the tool \[N/m\] without adding energy: a softer spring loses some, and a
+    /// stiffer one is set only at zero offset. Returns the loss \[J\].
+    pub(super) fn set_stiffness(&mut self, edge: &BladeEdge, stiffness_npm: f64) -> f64 {
         let before_j = self.stored_j(edge);
         if stiffness_npm > self.stiffness_npm && before_j > 0.0 {
             return 0.0;
@@ -80,38 +82,40 @@ impl Held {
         before_j - self.stored_j(edge)
     }
 
-    /// How far along its sweep an edge is drawn, whose tool is at `1 / share` of it, through what it meets in
-    /// this order; `of` tells where on the sweep that is and what it costs \[J\].
-    pub(super) fn way<T>(
+    /// Returns the fraction of a motion that the proxy advances. The tool is at `1 / share` of it; `events` holds the
+    /// cut events on it in order, and `cost_j` their costs \[J\].
+    pub(super) fn advance_share(
         &self,
-        edge: &Blade,
+        edge: &BladeEdge,
         share: f64,
-        met: &[T],
+        events: &[CutEvent],
         spacing_m: f64,
-        of: impl Fn(&T) -> (f64, f64),
+        cost_j: impl Fn(&CutEvent) -> f64,
     ) -> f64 {
-        let far = self.from(edge);
-        let far_m = dot(&far, &far).sqrt();
-        let all_m = far_m * share;
-        let stride_m = (spacing_m / STEPS).max(far_m / STEPS_MAX);
+        let offset = self.offset_m(edge);
+        let distance_m = dot(&offset, &offset).sqrt();
+        let all_m = distance_m * share;
+        let stride_m = (spacing_m / STEPS).max(distance_m / STEPS_MAX);
         let mut at_m = 0.0;
         let mut first = 0;
-        // every step but the last is a whole stride
-        while at_m < far_m {
-            while met.get(first).is_some_and(|m| of(m).0 * all_m < at_m) {
+        // every step but the last has the full stride
+        while at_m < distance_m {
+            while events
+                .get(first)
+                .is_some_and(|m| m.path_fraction * all_m < at_m)
+            {
                 first += 1;
             }
-            let resists_n: f64 = met[first..]
+            let resistance_n: f64 = events[first..]
                 .iter()
-                .map(&of)
-                .map(|(way, cost_j)| (way * all_m - at_m, cost_j))
+                .map(|m| (m.path_fraction * all_m - at_m, m))
                 .take_while(|(ahead_m, _)| *ahead_m < 2.0 * spacing_m)
-                .map(|(ahead_m, cost_j)| {
+                .map(|(ahead_m, m)| {
                     let share = 1.0 - ((ahead_m - spacing_m) / spacing_m).abs();
-                    cost_j * share.max(0.0) / spacing_m
+                    cost_j(m) * share.max(0.0) / spacing_m
                 })
                 .sum();
-            let free_m = far_m - at_m - resists_n / self.stiffness_npm;
+            let free_m = distance_m - at_m - resistance_n / self.stiffness_npm;
             if free_m <= 0.0 {
                 break;
             }
@@ -123,12 +127,17 @@ impl Held {
         (at_m / all_m).min(1.0 / share)
     }
 
-    /// Goes with its tool from one edge to another, the proxy to a share of a sweep from where it is.
-    pub(super) fn draw(&mut self, was: &Blade, now: &Blade, to: Option<(&Sweep, f64)>) -> Drawn {
-        let before = self.from(was);
-        let after = self.from(now);
+    /// Moves the tool from one edge to another, and the proxy to a fraction of a motion.
+    pub(super) fn advance(
+        &mut self,
+        was: &BladeEdge,
+        now: &BladeEdge,
+        to: Option<(&BladeMotion, f64)>,
+    ) -> BladeStep {
+        let before = self.offset_m(was);
+        let after = self.offset_m(now);
         let way = [before[0] - after[0], before[1] - after[1]];
-        // nearest to each other on the way: the springs give back until there, and then are drawn
+        // the closest approach on the path: the springs unload up to it, and load after it
         let size2 = dot(&way, &way);
         let turn = if size2 > 0.0 {
             (dot(&before, &way) / size2).clamp(0.0, 1.0)
@@ -136,51 +145,43 @@ impl Held {
             0.0
         };
         let least = [0, 1].map(|end| before[end] - way[end] * turn);
-        if let Some((sweep, share)) = to {
-            let between = |a: Vec3, b: Vec3| a + (b - a) * share;
-            self.proxy = Blade {
-                from_m: between(sweep.before.from_m, sweep.after.from_m),
-                to_m: between(sweep.before.to_m, sweep.after.to_m),
-            };
+        if let Some((motion, share)) = to {
+            let (from, to) = (motion.before.0, motion.after.0);
+            self.edge.0 = [0, 1].map(|end| from[end] + (to[end] - from[end]) * share);
         }
-        let mut end = self.from(now);
+        let mut end = self.offset_m(now);
         if dot(&end, &end) <= ROUND * ROUND * size2.max(dot(&before, &before)) {
-            // what is left of a long way by rounding would be held as if it were far
-            (self.proxy, end) = (*now, [Vec3::zeros(); 2]);
+            // a rounding remainder of a long path would count as an offset
+            (self.edge, end) = (*now, [Vec3::zeros(); 2]);
         }
         let k = self.stiffness_npm;
         let (first, last) = ([before, least], [least, end]);
         let mean = |[a, b]: [[Vec3; 2]; 2], end: usize| (a[end] + b[end]) * 0.5;
         let mean_n = [0, 1]
             .map(|side| (mean(first, side) * turn + mean(last, side) * (1.0 - turn)) * (0.5 * k));
-        // against the mean force; twice since dot is a mean
+        // work against the mean force; twice since dot is a mean
         let work_j = -2.0 * dot(&mean_n, &way);
         let gained_j = 0.5 * k * (dot(&end, &end) - dot(&before, &before));
-        Drawn {
-            mean_n,
+        BladeStep {
+            mean_force_n: mean_n,
             work_j,
             lost_j: work_j - gained_j,
         }
     }
 }
 
-/// What a motion of a blade was like.
+/// Forces and energies of a blade in one step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Drawn {
+pub(super) struct BladeStep {
     /// Mean force on both ends of the tool's edge \[N\].
-    pub(super) mean_n: [Vec3; 2],
-    /// Energy that the tool put in \[J\].
+    pub(super) mean_force_n: [Vec3; 2],
+    /// Work of the tool \[J\].
     pub(super) work_j: f64,
-    /// Energy that parting took \[J\].
+    /// Energy dissipated by cutting \[J\].
     pub(super) lost_j: f64,
 }
 
-/// Product of six numbers with six, those of each end counted half.
+/// Returns the product of two offsets: the mean of both ends.
 fn dot(a: &[Vec3; 2], b: &[Vec3; 2]) -> f64 {
     0.5 * (a[0].dot(&b[0]) + a[1].dot(&b[1]))
-}
-
-/// What it costs to go through a link with a sweep of this normal \[J\].
-pub(super) fn cost_j(crossing: &Crossing, across: &Vec3) -> f64 {
-    crossing.tough_j * across[crossing.to.axis()].abs()
 }

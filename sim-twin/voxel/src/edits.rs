@@ -1,199 +1,171 @@
-//! Edits as a list of small changes that can be taken back: undo, redo, replay, and one number for it all.
+//! Undo log of topology changes: undo, redo, replay and a topology hash.
 //!
-//! Source: seed-001 section 3.5 "undo log" and 5.3; the rest ours. A stroke is all the [`Change`]s that one motion of
-//! a tool made, and is undone as one. The log is a ring of fixed size: when it is full the oldest strokes are
-//! forgotten, and nothing is allocated. [`EditLog::hash`] is of the links as they are and not of the way there, so that
-//! both ends of a network can compare it.
+//! Source: seed-001 section 3.5 "undo log" and 5.3; the rest ours. An edit batch holds the [`TopologyChange`]s of one
+//! tool motion and is undone as a whole. The log is a ring of fixed size: when it is full, the oldest batches are
+//! dropped, and nothing is allocated. The hash depends on the present topology and not on its history, so both ends
+//! of a network can compare it.
 
-use crate::elements::Elements;
-use crate::walk::Walk;
-use palpate_twin::edits::{Change, Direction, link_weight};
+use crate::nodes::VoxelNodes;
+use crate::piece_search::PieceSearch;
+use palpate_twin::edits::{NeighbourDirection, TopologyChange, link_hash_term};
 use palpate_twin::law::Real;
+use palpate_twin::snapshot::{SnapshotPart, SnapshotReader};
+use palpate_twin::twin::Snapshot;
 
-/// Integers of a log without changes.
-const LOG: usize = 4;
+/// Returns the cut of a link.
+pub(super) fn link_cut(node: u32, direction: NeighbourDirection, neighbour: u32) -> TopologyChange {
+    TopologyChange::Cut {
+        node,
+        direction,
+        neighbour,
+    }
+}
 
-/// Makes a change, if it can be made just now; whether it was.
-fn make<R: Real>(change: Change, links: &mut Elements<R>, walk: &mut Walk) -> bool {
+/// Applies a change if the present topology allows it; returns true if it did.
+fn apply_change<R: Real>(
+    change: TopologyChange,
+    nodes: &mut VoxelNodes<R>,
+    piece_search: &mut PieceSearch,
+) -> bool {
     match change {
-        Change::Cut { element, to, other } => {
-            links.neighbour(element, to) == Some(other) && links.cut(element, to)
+        TopologyChange::Cut {
+            node,
+            direction: to,
+            neighbour: other,
+        } => nodes.neighbour(node, to) == Some(other) && nodes.cut(node, to),
+        TopologyChange::Join {
+            node,
+            direction: to,
+            neighbour: other,
+        } => nodes.join(node, to, other),
+        TopologyChange::Remove { node } => {
+            let alone = nodes
+                .neighbours(node, NeighbourDirection::ALL)
+                .next()
+                .is_none();
+            alone && !nodes.pinned(node) && nodes.carve(node)
         }
-        Change::Join { element, to, other } => links.join(element, to, other),
-        Change::Take { element } => {
-            let linked = |to: &Direction| links.neighbour(element, *to).is_some();
-            !links.pinned(element) && !Direction::ALL.iter().any(linked) && links.carve(element)
-        }
-        Change::Put { element } => links.revive(element),
-        Change::Hold { element } => links.hold(element, true),
-        Change::Free { element } => links.hold(element, false),
-        Change::Carry { element, by } => {
+        TopologyChange::Restore { node } => nodes.revive(node),
+        TopologyChange::Pin { node } => nodes.change_pinned(node, true),
+        TopologyChange::Unpin { node } => nodes.change_pinned(node, false),
+        TopologyChange::Translate { node, offset: by } => {
             let by = by.map(i32::from);
-            let piece = walk.piece(links, element);
-            let can = !piece.is_empty() && piece.iter().all(|&e| links.carries(e, by));
+            let piece = piece_search.piece(nodes, node);
+            let can = !piece.is_empty() && piece.iter().all(|&e| nodes.carries(e, by));
             if can {
-                piece.iter().for_each(|&e| links.carry(e, by));
+                piece.iter().for_each(|&e| nodes.carry(e, by));
             }
             can
         }
     }
 }
 
-/// One number for which elements are there, linked and held: the same however that came about, and, but for
-/// one chance in 2^64, no other.
+/// Returns a hash of the nodes that are alive, linked and pinned. It does not depend on the history; two topologies
+/// collide with a chance of 2^-64.
 #[must_use]
-pub fn topology<R: Real>(links: &Elements<R>) -> u64 {
+pub fn topology_hash<R: Real>(nodes: &VoxelNodes<R>) -> u64 {
     let mut hash = 0_u64;
-    for element in (0..links.slots()).filter(|&e| links.alive(e)) {
-        hash = hash.wrapping_add(Change::Put { element }.weight());
-        if links.pinned(element) {
-            hash = hash.wrapping_add(Change::Hold { element }.weight());
+    for node in (0..nodes.slots()).filter(|&e| nodes.alive(e)) {
+        hash = hash.wrapping_add(TopologyChange::Restore { node }.hash_term());
+        if nodes.pinned(node) {
+            hash = hash.wrapping_add(TopologyChange::Pin { node }.hash_term());
         }
-        for to in Direction::UP {
-            if let Some(other) = links.neighbour(element, to) {
-                hash = hash.wrapping_add(link_weight(element, to, other));
-            }
+        for (to, other) in nodes.neighbours(node, NeighbourDirection::POSITIVE) {
+            hash = hash.wrapping_add(link_hash_term(node, to, other));
         }
     }
     hash
 }
 
-/// What was done and can be taken back.
+/// Ring of changes that can be undone and redone.
 #[derive(Debug, Clone)]
-pub struct EditLog {
-    /// Changes with the number of their stroke, in a ring.
-    ring: Vec<(u32, Change)>,
+pub(super) struct UndoLog {
+    /// Changes with the number of their batch, in a ring.
+    ring: Vec<(u32, TopologyChange)>,
     first: usize,
     /// Changes that can be undone, from `first` on.
-    done: usize,
-    /// Changes that can be redone, after those.
-    undone: usize,
-    stroke: u32,
-    /// The stroke at hand is longer than the ring: nothing of it is kept.
-    too_long: bool,
-    hash: u64,
-    walk: Walk,
+    pub(super) done: usize,
+    /// Changes that can be redone, after the former.
+    pub(super) undone: usize,
+    /// Number of the present batch.
+    pub(super) batch: u32,
+    /// True if the present batch exceeds the ring; none of its changes is kept.
+    overflowed: bool,
+    /// Topology hash, updated with every change; see [`topology_hash`].
+    pub(super) hash: u64,
+    piece_search: PieceSearch,
 }
 
-impl EditLog {
-    /// A log of at most so many changes; 0 keeps none.
-    #[must_use]
-    pub fn new<R: Real>(links: &Elements<R>, changes: usize) -> Self {
+impl UndoLog {
+    /// Returns a log of at most `changes` changes; 0 keeps none.
+    pub(super) fn new<R: Real>(nodes: &VoxelNodes<R>, changes: usize) -> Self {
         Self {
-            ring: vec![(0, Change::Take { element: 0 }); changes],
+            ring: vec![(0, TopologyChange::Remove { node: 0 }); changes],
             first: 0,
             done: 0,
             undone: 0,
-            stroke: 0,
-            too_long: false,
-            hash: topology(links),
-            walk: Walk::new(links.slots()),
+            batch: 0,
+            overflowed: false,
+            hash: topology_hash(nodes),
+            piece_search: PieceSearch::new(nodes.slots()),
         }
     }
 
-    /// See [`topology`]; kept along with every change, not counted anew.
-    #[must_use]
-    pub const fn hash(&self) -> u64 {
-        self.hash
-    }
-
-    /// Whether there is anything to undo, and to redo.
-    #[must_use]
-    pub const fn can(&self) -> (bool, bool) {
-        (self.done > 0, self.undone > 0)
-    }
-
-    /// Number of the stroke at hand.
-    #[must_use]
-    pub const fn stroke(&self) -> u32 {
-        self.stroke
-    }
-
-    /// Makes a change by which another log went back, or forth again, and goes so itself; whether it could be made.
-    /// One that this log does not know is noted as any.
-    pub(super) fn retrace<R: Real>(
+    /// Applies a change that another log undid (`back`) or redid, and moves this log accordingly; returns true if the
+    /// change was possible. A change that is not next in this log is recorded as a new one.
+    pub(super) fn mirror<R: Real>(
         &mut self,
-        links: &mut Elements<R>,
-        change: Change,
+        nodes: &mut VoxelNodes<R>,
+        change: TopologyChange,
         back: bool,
     ) -> bool {
-        let made = self.apply(links, change);
-        let nth = if back {
-            self.done.checked_sub(1)
-        } else {
-            (self.undone > 0).then_some(self.done)
-        };
-        let known = nth.map(|nth| self.ring[(self.first + nth) % self.ring.len()].1);
-        let sought = if back { change.inverse() } else { change };
-        if known != Some(sought) {
-            if made {
-                self.note(change);
-            }
-        } else if back {
-            (self.done, self.undone) = (self.done - 1, self.undone + 1);
-        } else {
-            (self.done, self.undone) = (self.done + 1, self.undone - 1);
+        let applied = self.apply(nodes, change);
+        let next = self.next_change(back).map(|(_, next)| next);
+        let expected = if back { change.inverse() } else { change };
+        if next == Some(expected) {
+            self.move_cursor(back);
+        } else if applied {
+            self.record(change);
         }
-        made
+        applied
     }
 
-    /// Begins a stroke: what is made from now on is undone as one.
-    pub const fn begin(&mut self) {
-        self.stroke = self.stroke.wrapping_add(1);
-        self.too_long = false;
+    /// Starts a batch: changes from now on are undone together.
+    pub(super) const fn begin_batch(&mut self) {
+        self.batch = self.batch.wrapping_add(1);
+        self.overflowed = false;
     }
 
-    /// Makes a change and notes it; whether it could be made. What was undone is forgotten then.
-    pub fn make<R: Real>(&mut self, links: &mut Elements<R>, change: Change) -> bool {
-        let made = self.apply(links, change);
-        if made {
-            self.note(change);
-        }
-        made
-    }
-
-    fn apply<R: Real>(&mut self, links: &mut Elements<R>, change: Change) -> bool {
-        let made = make(change, links, &mut self.walk);
-        if made {
-            self.hash = self.hash.wrapping_add(change.weight());
-        }
-        made
-    }
-
-    /// Frees an element, cuts its links and takes it out, if it is there; tells every change.
-    pub fn carve<R: Real>(
+    /// Applies a change and records it; returns true if it was possible. The redo part of the log is then dropped.
+    pub(super) fn apply_and_record<R: Real>(
         &mut self,
-        links: &mut Elements<R>,
-        element: u32,
-        mut told: impl FnMut(&mut Elements<R>, Change),
+        nodes: &mut VoxelNodes<R>,
+        change: TopologyChange,
     ) -> bool {
-        for to in Direction::ALL {
-            if let Some(other) = links.neighbour(element, to) {
-                let change = Change::Cut { element, to, other };
-                if self.make(links, change) {
-                    told(links, change);
-                }
-            }
+        let applied = self.apply(nodes, change);
+        if applied {
+            self.record(change);
         }
-        let mut made = false;
-        for change in [Change::Free { element }, Change::Take { element }] {
-            made = self.make(links, change);
-            if made {
-                told(links, change);
-            }
-        }
-        made
+        applied
     }
 
-    fn note(&mut self, change: Change) {
+    fn apply<R: Real>(&mut self, nodes: &mut VoxelNodes<R>, change: TopologyChange) -> bool {
+        let applied = apply_change(change, nodes, &mut self.piece_search);
+        if applied {
+            self.hash = self.hash.wrapping_add(change.hash_term());
+        }
+        applied
+    }
+
+    fn record(&mut self, change: TopologyChange) {
         self.undone = 0;
-        if self.too_long || self.ring.is_empty() {
+        if self.overflowed || self.ring.is_empty() {
             return;
         }
         if self.done == self.ring.len() {
             let oldest = self.ring[self.first].0;
-            if oldest == self.stroke {
-                (self.done, self.too_long) = (0, true);
+            if oldest == self.batch {
+                (self.done, self.overflowed) = (0, true);
                 return;
             }
             while self.done > 0 && self.ring[self.first].0 == oldest {
@@ -202,106 +174,87 @@ impl EditLog {
             }
         }
         let at = (self.first + self.done) % self.ring.len();
-        self.ring[at] = (self.stroke, change);
+        self.ring[at] = (self.batch, change);
         self.done += 1;
     }
 
-    /// Takes the last stroke back and tells every change that this took; how many it were.
-    pub fn undo<R: Real>(
+    /// Undoes the last batch, or redoes the last undone one. Calls `on_change` for every change; returns their
+    /// number.
+    pub(super) fn undo_or_redo<R: Real>(
         &mut self,
-        links: &mut Elements<R>,
-        mut told: impl FnMut(&mut Elements<R>, Change),
+        back: bool,
+        nodes: &mut VoxelNodes<R>,
+        mut on_change: impl FnMut(&mut VoxelNodes<R>, TopologyChange),
     ) -> usize {
         let mut count = 0;
-        let mut stroke = None;
-        while self.done > 0 {
-            let at = (self.first + self.done - 1) % self.ring.len();
-            let (of, change) = self.ring[at];
-            if *stroke.get_or_insert(of) != of {
+        let mut batch = None;
+        while let Some((of, noted)) = self.next_change(back) {
+            if *batch.get_or_insert(of) != of {
                 break;
             }
-            let back = change.inverse();
-            if self.apply(links, back) {
-                told(links, back);
+            let change = if back { noted.inverse() } else { noted };
+            if self.apply(nodes, change) {
+                on_change(nodes, change);
             }
-            self.done -= 1;
-            self.undone += 1;
+            self.move_cursor(back);
             count += 1;
         }
-        self.begin();
+        self.begin_batch();
         count
     }
 
-    /// Makes the last stroke that was undone again, and tells its changes; how many it were.
-    pub fn redo<R: Real>(
-        &mut self,
-        links: &mut Elements<R>,
-        mut told: impl FnMut(&mut Elements<R>, Change),
-    ) -> usize {
-        let mut count = 0;
-        let mut stroke = None;
-        while self.undone > 0 {
-            let at = (self.first + self.done) % self.ring.len();
-            let (of, change) = self.ring[at];
-            if *stroke.get_or_insert(of) != of {
-                break;
-            }
-            if self.apply(links, change) {
-                told(links, change);
-            }
-            self.done += 1;
-            self.undone -= 1;
-            count += 1;
-        }
-        self.begin();
-        count
-    }
-
-    /// Integers that [`EditLog::write`] appends at most.
-    pub(super) const fn integers_max(&self) -> usize {
-        LOG + 2 * self.ring.len()
-    }
-
-    /// Integers that a log takes whose first ones these are; none if they are of no log.
-    pub(super) fn integers(log: &[u64]) -> Option<usize> {
-        let &[_, _, done, undone] = log.first_chunk::<LOG>()?;
-        let kept = usize::try_from(done.checked_add(undone)?).ok()?;
-        kept.checked_mul(2)?.checked_add(LOG)
-    }
-
-    /// Appends the log: what can be undone and redone, and the number of all links.
-    pub(super) fn write(&self, integers: &mut Vec<u64>) {
-        let stroke = u64::from(self.stroke) << 1 | u64::from(self.too_long);
-        integers.extend([self.hash, stroke, self.done as u64, self.undone as u64]);
-        for nth in 0..self.done + self.undone {
-            let (stroke, change) = self.ring[(self.first + nth) % self.ring.len()];
-            integers.extend(change.packed(stroke));
-        }
-    }
-
-    /// Takes the log back; whether it fits, nothing has changed if not.
-    pub(super) fn read(&mut self, integers: &[u64]) -> bool {
-        let Some(&[hash, stroke, done, undone]) = integers.first_chunk::<LOG>() else {
-            return false;
+    /// Returns the change that the next undo or redo would revert or apply, with the number of its batch.
+    fn next_change(&self, back: bool) -> Option<(u32, TopologyChange)> {
+        let nth = if back {
+            self.done.checked_sub(1)
+        } else {
+            (self.undone > 0).then_some(self.done)
         };
-        let (done, undone) = (done as usize, undone as usize);
-        let changes = integers[LOG..].as_chunks::<2>().0;
-        if changes.len() > self.ring.len() || changes.len() != done.saturating_add(undone) {
-            return false;
-        }
-        for (own, &pair) in self.ring.iter_mut().zip(changes) {
-            *own = Change::unpacked(pair);
-        }
-        self.hash = hash;
-        // the number before the lowest bit
-        self.stroke = (stroke >> 1) as u32;
-        self.too_long = stroke & 1 != 0;
-        (self.first, self.done, self.undone) = (0, done, undone);
-        true
+        nth.map(|nth| self.nth(nth))
     }
 
-    /// Changes that can be undone, oldest first.
-    pub fn changes(&self) -> impl Iterator<Item = Change> + '_ {
-        (0..self.done).map(|nth| self.ring[(self.first + nth) % self.ring.len()].1)
+    /// Returns the nth stored change.
+    pub(super) fn nth(&self, nth: usize) -> (u32, TopologyChange) {
+        self.ring[(self.first + nth) % self.ring.len()]
+    }
+
+    fn move_cursor(&mut self, back: bool) {
+        (self.done, self.undone) = if back {
+            (self.done - 1, self.undone + 1)
+        } else {
+            (self.done + 1, self.undone - 1)
+        };
+    }
+}
+
+// its encoded size is that of the stored changes
+impl SnapshotPart for UndoLog {
+    fn size(&self) -> [usize; 2] {
+        [1, 4 + 2 * self.ring.len()]
+    }
+
+    fn encode_into(&self, into: &mut Snapshot) {
+        self.hash.encode_into(into);
+        self.batch.encode_into(into);
+        self.overflowed.encode_into(into);
+        [self.done, self.undone].encode_into(into);
+        for nth in 0..self.done + self.undone {
+            let (batch, change) = self.nth(nth);
+            change.pack(batch).encode_into(into);
+        }
+    }
+
+    fn decode_from(&mut self, from: &mut SnapshotReader<'_>) {
+        self.hash.decode_from(from);
+        self.batch.decode_from(from);
+        self.overflowed.decode_from(from);
+        self.first = 0;
+        self.done.decode_from(from);
+        self.undone.decode_from(from);
+        for own in self.ring.iter_mut().take(self.done + self.undone) {
+            let mut packed = [0_u64; 2];
+            packed.decode_from(from);
+            *own = TopologyChange::unpack(packed);
+        }
     }
 }

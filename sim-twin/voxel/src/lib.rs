@@ -1,49 +1,58 @@
-//! Linked volumes: tissue of elements and links that can be pressed, cut, carved, torn and joined.
+//! Voxel model: tissue of nodes and links that can be pressed, cut, carved, torn and joined.
 //!
-//! Source: seed-001 (Frisken-Gibson 1999, "Using linked volumes to model object collisions,
-//! deformation, cutting, carving, and joining"), with the corrections of its specification. [`elements`]
-//! are the volume and its links, [`limits`] how far links give, [`matter`] what elements are made of. [`exact`] moves
-//! elements so that no limit is broken, [`edits`] is what can be taken back. What the source prints, and what judges
-//! this crate, is `palpate-reference`. [`Linked`] is the tissue: `weave` its links as `sweep` wants them, `rows` which of them move, `touch` what tools do, `operate` what
-//! instruments do, `blade` how a knife feels, `cling` what rubs and what jaws hold, `tick` one step.
+//! Source: seed-001 (Frisken-Gibson 1999, "Using linked volumes to model object collisions, deformation, cutting,
+//! carving, and joining"), as corrected in the specification that was written from it. `palpate-reference` implements
+//! the source as printed and verifies this crate.
 //!
-//! Rest is a lattice that does not turn, and its energy that of springs which pull elements to their places
-//! beside their neighbours: large turns of a piece are strains here (W-11 of seed-001).
+//! | Modules | Content |
+//! |---|---|
+//! | [`VoxelModel`] (`model`), `tick`, `state`, [`params`] | the tissue, one step, snapshots, parameters |
+//! | [`nodes`], [`limits`], [`material`] | nodes and links, limits of links, materials |
+//! | `stencil`, `uniform_run`, `gauss_seidel`, `simd`, `active_set` | relaxation passes over the runs that are not settled |
+//! | [`chainmail`], `bucket_queue` | propagation that keeps all limits |
+//! | `touch`, `friction` | contact, friction and grasp of tools |
+//! | `instruments`, `blade`, `knife`, `carve`, `join`, `tear`, `stiffen` | instruments, cutting forces and edits |
+//! | [`edits`], `topology_editor`, `pieces`, `node_runs`, [`piece_search`] | undo log and connected pieces |
+//! | [`surface`], `surface_positions` | surface for the view |
+//! | `axis_box`, `index_sets` | search boxes and sets of slots |
+//!
+//! The rest lattice does not rotate. Springs pull nodes to their places beside their neighbours, so a large rotation
+//! of a piece counts as strain (W-11 of seed-001).
 
+mod active_set;
+mod axis_box;
 mod blade;
+mod bucket_queue;
 mod carve;
-mod cells;
-mod cling;
+pub mod chainmail;
 pub mod edits;
-pub mod elements;
-pub mod exact;
-mod front;
+mod friction;
+mod gauss_seidel;
+mod index_sets;
+mod instruments;
 mod join;
 mod knife;
-mod lanes;
 pub mod limits;
-mod marks;
-pub mod matter;
-mod operate;
+pub mod material;
+mod model;
+mod node_runs;
+pub mod nodes;
 pub mod params;
+pub mod piece_search;
 mod pieces;
-mod plain;
-mod rows;
-mod skin;
+mod simd;
 mod state;
+mod stencil;
 mod stiffen;
-mod strands;
 pub mod surface;
-mod surgery;
-mod sweep;
+mod surface_positions;
 mod tear;
 #[cfg(test)]
 mod tests;
 mod tick;
-mod tissue;
+mod topology_editor;
 mod touch;
-pub mod walk;
-mod weave;
+mod uniform_run;
 
-pub use params::{LinkedError, LinkedParams};
-pub use tissue::Linked;
+pub use model::VoxelModel;
+pub use params::{VoxelParams, VoxelParamsError};

@@ -1,311 +1,254 @@
-//! The surface as triangles, made from links and kept up with edits.
+//! Triangle surface of a voxel model, derived from the links and updated after edits.
 //!
-//! Source: seed-001 section 3.6 (rows RN-02 and RN-03). Four elements linked in a square part two cells of the
-//! lattice. A cell is whole if its eight corners have all twelve links. A square between a whole cell and
-//! one that is not is surface, seen from the latter; a square between two that are not is a thin sheet, seen
-//! from both sides. Squares are two triangles each. Around every link as many squares of surface begin as
-//! end, so every edge belongs to an even number of triangles, whatever was cut or joined.
+//! Source: seed-001 section 3.6 (rows RN-02 and RN-03). Four nodes linked in a square separate two cells of the
+//! lattice. A cell is full if its eight corners have all twelve links. A square between a full cell and another is
+//! surface, visible from the latter. A square between two cells that are not full is a thin sheet, visible from both
+//! sides. Squares are two triangles each. Around every link as many surface squares begin as end, so every edge
+//! belongs to an even number of triangles after any cut or join.
 //!
-//! Nothing is found by places at rest: squares and cells are followed by links. After an edit only the elements
-//! around it are looked at again.
+//! Squares and cells are found through links and not through places at rest. An edit updates only the nodes around
+//! it.
 
-use crate::elements::{Elements, NONE};
-use palpate_twin::edits::Direction;
+use crate::index_sets::InsertionSet;
+use crate::nodes::{NONE, VoxelNodes};
+use palpate_twin::edits::NeighbourDirection;
 use palpate_twin::law::Real;
+use palpate_twin::snapshot_parts;
 
-/// Seen from above, along the normal's axis.
+/// Visible from above, along the normal's axis.
 const UP: u8 = 0;
-/// Seen from below.
+/// Visible from below.
 const DOWN: u8 = 1;
 
-/// A square that is seen from one side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Square {
-    /// Elements, the lowest first, right-handed about the axis.
+/// A square that is visible from one side.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct SurfaceSquare {
+    /// Nodes, the lowest first, right-handed about the axis.
     corners: [u32; 4],
     axis: u8,
     side: u8,
 }
 
-impl Square {
-    /// A number that no other has: slots are at most 100 million.
+snapshot_parts!(SurfaceSquare: corners, axis, side);
+
+impl SurfaceSquare {
+    /// Returns a unique id: slots are at most 100 million.
     fn number(&self) -> u32 {
         6 * self.corners[0] + 2 * u32::from(self.axis) + u32::from(self.side)
     }
 }
 
-/// How many vertices and squares were written.
-const fn counts(pair: u64) -> [usize; 2] {
-    [pair as u32 as usize, (pair >> 32) as usize]
-}
-
-/// The surface of a volume. Room is made once.
+/// The surface of a voxel model. Allocated once.
 #[derive(Debug, Clone)]
-pub struct Surface {
-    /// Whether the cell above a slot is whole.
-    whole: Vec<bool>,
-    /// The number in `squares` of the one above a slot, by normal and side.
-    at: [[Vec<u32>; 2]; 3],
-    squares: Vec<Square>,
-    /// Two a square, in the order of squares.
+pub struct VoxelSurface {
+    /// Flag by slot: the cell above it is full.
+    full_cell: Vec<bool>,
+    /// Index in `squares` of the square above a slot, by normal and side.
+    square_at: [[Vec<u32>; 2]; 3],
+    pub(super) squares: Vec<SurfaceSquare>,
+    /// Triangles, two per square, in the order of squares.
     faces: Vec<[u32; 3]>,
-    vertices: Vec<u32>,
-    /// Number of a slot in `vertices`.
+    pub(super) vertices: Vec<u32>,
+    /// Index in `vertices`, by slot.
     vertex: Vec<u32>,
-    /// Squares that a slot is a corner of.
+    /// Number of squares with a corner at a slot.
     uses: Vec<u8>,
-    touched: List,
-    loose: List,
-    /// Elements that were looked at so far.
-    pub(super) looked: u64,
+    changed: InsertionSet,
+    vertices_to_update: InsertionSet,
+    /// Number of nodes visited so far: the cost measure of the tests.
+    pub(super) nodes_visited: u64,
 }
 
-/// Slots, each once.
-#[derive(Debug, Clone)]
-struct List {
-    slots: Vec<u32>,
-    has: Vec<bool>,
+/// Returns the positive directions of the two axes that follow `axis`.
+const fn across(axis: usize) -> [NeighbourDirection; 2] {
+    [
+        NeighbourDirection::POSITIVE[(axis + 1) % 3],
+        NeighbourDirection::POSITIVE[(axis + 2) % 3],
+    ]
 }
 
-impl List {
-    fn new(slots: usize) -> Self {
-        Self {
-            slots: Vec::with_capacity(slots),
-            has: vec![false; slots],
-        }
-    }
-
-    fn add(&mut self, slot: u32) {
-        if !std::mem::replace(&mut self.has[slot as usize], true) {
-            self.slots.push(slot);
-        }
-    }
-
-    fn clear(&mut self) {
-        for &slot in &self.slots {
-            self.has[slot as usize] = false;
-        }
-        self.slots.clear();
-    }
-}
-
-/// Up along the two axes that follow a third.
-const fn across(axis: usize) -> [Direction; 2] {
-    [Direction::UP[(axis + 1) % 3], Direction::UP[(axis + 2) % 3]]
-}
-
-/// The square above an element, right-handed about the axis, if its four links are there.
-fn square<R: Real>(links: &Elements<R>, element: u32, axis: usize) -> Option<[u32; 4]> {
+/// Returns the square above a node, right-handed about the axis, if its four links exist.
+fn square<R: Real>(nodes: &VoxelNodes<R>, node: u32, axis: usize) -> Option<[u32; 4]> {
     let [u, v] = across(axis);
-    let by_u = links.neighbour(element, u)?;
-    let by_v = links.neighbour(element, v)?;
-    let far = links.neighbour(by_u, v)?;
-    (links.neighbour(by_v, u) == Some(far)).then_some([element, by_u, far, by_v])
+    let by_u = nodes.neighbour(node, u)?;
+    let by_v = nodes.neighbour(node, v)?;
+    let far = nodes.neighbour(by_u, v)?;
+    (nodes.neighbour(by_v, u) == Some(far)).then_some([node, by_u, far, by_v])
 }
 
-/// Whether the cell above an element is whole.
-fn is_whole<R: Real>(links: &Elements<R>, element: u32) -> bool {
+/// True if the cell above a node is full.
+fn is_full_cell<R: Real>(nodes: &VoxelNodes<R>, node: u32) -> bool {
     (0..3).all(|axis| {
-        let beyond = links.neighbour(element, Direction::UP[axis]);
-        let near = square(links, element, axis);
-        let far = beyond.and_then(|beyond| square(links, beyond, axis));
-        // both squares there, and every corner of one linked to that of the other
+        let beyond = nodes.neighbour(node, NeighbourDirection::POSITIVE[axis]);
+        let near = square(nodes, node, axis);
+        let far = beyond.and_then(|beyond| square(nodes, beyond, axis));
+        // both squares exist, and all their corners are linked in pairs
         near.zip(far).is_some_and(|(near, far)| {
             let mut pairs = near.into_iter().zip(far);
-            pairs.all(|(a, b)| links.neighbour(a, Direction::UP[axis]) == Some(b))
+            pairs.all(|(a, b)| nodes.neighbour(a, NeighbourDirection::POSITIVE[axis]) == Some(b))
         })
     })
 }
 
-/// Visits an element and all that share a cell with it and are linked to it by the cell's edges; some more
-/// than once.
-pub(super) fn around<R: Real>(links: &Elements<R>, element: u32, mut visit: impl FnMut(u32)) {
-    visit(element);
-    for first in Direction::ALL {
-        let Some(near) = links.neighbour(element, first) else {
-            continue;
-        };
+/// Visits a node and all nodes that cell edges link to it within a cell; some more than once.
+pub(super) fn visit_cell_neighbours<R: Real>(
+    nodes: &VoxelNodes<R>,
+    node: u32,
+    mut visit: impl FnMut(u32),
+) {
+    visit(node);
+    for (first, near) in nodes.neighbours(node, NeighbourDirection::ALL) {
         visit(near);
-        for second in Direction::ALL {
+        for (second, aside) in nodes.neighbours(near, NeighbourDirection::ALL) {
             if second.axis() == first.axis() {
                 continue;
             }
-            let Some(aside) = links.neighbour(near, second) else {
-                continue;
-            };
             visit(aside);
-            let third = Direction::UP[3 - first.axis() - second.axis()];
-            for third in [third, third.opposite()] {
-                if let Some(corner) = links.neighbour(aside, third) {
-                    visit(corner);
-                }
+            let third = NeighbourDirection::POSITIVE[3 - first.axis() - second.axis()];
+            for (_, corner) in nodes.neighbours(aside, [third, third.opposite()]) {
+                visit(corner);
             }
         }
     }
 }
 
-impl Surface {
-    /// The surface of a volume.
+impl VoxelSurface {
+    /// Returns the surface of a voxel model.
     #[must_use]
-    pub fn new<R: Real>(links: &Elements<R>) -> Self {
-        let slots = links.slots() as usize;
+    pub fn new<R: Real>(nodes: &VoxelNodes<R>) -> Self {
+        let slots = nodes.slots() as usize;
         let squares = || std::array::from_fn(|_| vec![NONE; slots]);
         let mut surface = Self {
-            whole: vec![false; slots],
-            at: [squares(), squares(), squares()],
+            full_cell: vec![false; slots],
+            square_at: [squares(), squares(), squares()],
             squares: Vec::with_capacity(6 * slots),
             faces: Vec::with_capacity(12 * slots),
             vertices: Vec::with_capacity(slots),
             vertex: vec![NONE; slots],
             uses: vec![0; slots],
-            touched: List::new(slots),
-            loose: List::new(slots),
-            looked: 0,
+            changed: InsertionSet::new(slots),
+            vertices_to_update: InsertionSet::new(slots),
+            nodes_visited: 0,
         };
-        surface.rebuild(links);
+        surface.rebuild(nodes);
         surface
     }
 
-    /// Makes it anew, all of it.
-    pub fn rebuild<R: Real>(&mut self, links: &Elements<R>) {
+    /// Rebuilds the whole surface.
+    pub(crate) fn rebuild<R: Real>(&mut self, nodes: &VoxelNodes<R>) {
         self.squares.clear();
         self.faces.clear();
         self.vertices.clear();
         self.vertex.fill(NONE);
         self.uses.fill(0);
-        self.at.iter_mut().flatten().for_each(|at| at.fill(NONE));
-        self.touched.clear();
-        for element in 0..links.slots() {
-            self.touched.add(element);
+        self.square_at
+            .iter_mut()
+            .flatten()
+            .for_each(|at| at.fill(NONE));
+        self.changed.clear();
+        for node in 0..nodes.slots() {
+            self.changed.add(node);
         }
-        self.update(links);
+        self.update(nodes);
     }
 
-    /// Integers that [`Surface::write`] appends at most, for so many slots.
-    pub(super) const fn integers_max(slots: usize) -> usize {
-        // a vertex and six squares of each, two in one
-        1 + (7 * slots).div_ceil(2)
-    }
-
-    /// Integers that a surface takes which begins with these.
-    pub(super) fn integers(written: &[u64]) -> Option<usize> {
-        let [vertices, squares] = counts(*written.first()?);
-        Some(1 + (vertices + squares).div_ceil(2))
-    }
-
-    /// Appends in which order it tells its vertices and triangles.
-    pub(super) fn write(&self, integers: &mut Vec<u64>) {
-        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        // no more than slots, and than six a slot
-        let count = |of: usize| u32::try_from(of).unwrap_or(NONE);
-        integers.push(pair(count(self.vertices.len()), count(self.squares.len())));
-        let squares = self.squares.iter().map(Square::number);
-        let mut numbers = self.vertices.iter().copied().chain(squares);
-        while let Some(low) = numbers.next() {
-            integers.push(pair(low, numbers.next().unwrap_or(0)));
+    /// Recomputes all that follows from the links and the lists of vertices and squares.
+    pub(super) fn rebuild_from_lists<R: Real>(&mut self, nodes: &VoxelNodes<R>) {
+        for (node, whole) in (0..).zip(&mut self.full_cell) {
+            *whole = is_full_cell(nodes, node);
         }
-    }
-
-    /// Tells what it has in the order that was written.
-    pub(super) fn read(&mut self, written: &[u64]) {
-        let Some((&first, rest)) = written.split_first() else {
-            return;
-        };
-        let [vertices, squares] = counts(first);
-        let numbers = || {
-            let pairs = rest
-                .iter()
-                .flat_map(|&pair| [pair as u32, (pair >> 32) as u32]);
-            pairs.take(vertices + squares)
-        };
-        for (nth, element) in numbers().take(vertices).enumerate() {
-            let at = self.vertex[element as usize] as usize;
-            self.vertices.swap(nth, at);
-            let moved = self.vertices[at];
-            // no more than slots
-            self.vertex[moved as usize] = u32::try_from(at).unwrap_or(NONE);
-            self.vertex[element as usize] = u32::try_from(nth).unwrap_or(NONE);
+        self.vertex.fill(NONE);
+        for (number, &node) in (0..).zip(&self.vertices) {
+            self.vertex[node as usize] = number;
         }
-        for (nth, number) in numbers().skip(vertices).enumerate() {
-            let at = *self.index(number) as usize;
-            self.squares.swap(nth, at);
-            let moved = self.squares[at].number();
-            *self.index(moved) = u32::try_from(at).unwrap_or(NONE);
-            *self.index(number) = u32::try_from(nth).unwrap_or(NONE);
-        }
-        for at in 0..squares {
-            self.write_faces(u32::try_from(at).unwrap_or(NONE));
+        self.uses.fill(0);
+        self.square_at
+            .iter_mut()
+            .flatten()
+            .for_each(|at| at.fill(NONE));
+        self.faces.clear();
+        self.faces.resize(2 * self.squares.len(), [NONE; 3]);
+        for number in 0..self.squares.len() {
+            let square = self.squares[number];
+            // no more than six a slot
+            let number = number as u32;
+            *self.index(square.number()) = number;
+            for corner in square.corners {
+                self.uses[corner as usize] += 1;
+            }
+            self.write_faces(number);
         }
     }
 
-    /// The elements of the surface.
+    /// Returns the nodes of the surface.
     #[must_use]
     pub fn vertices(&self) -> &[u32] {
         &self.vertices
     }
 
-    /// Triangles, counter-clockwise seen from outside; corners are numbers in [`Surface::vertices`].
+    /// Returns triangles, counter-clockwise seen from outside; corners are indices in [`VoxelSurface::vertices`].
     #[must_use]
     pub fn faces(&self) -> &[[u32; 3]] {
         &self.faces
     }
 
-    /// Notes that one end of a link changed, right after it did and before anything else does: what is
-    /// around it is looked at again by the next [`Surface::update`].
-    pub fn touch<R: Real>(&mut self, links: &Elements<R>, element: u32) {
-        let touched = &mut self.touched;
-        around(links, element, |near| touched.add(near));
+    /// Records that one end of a link changed. The call must come before any other change; the next
+    /// [`VoxelSurface::update`] visits the nodes around it.
+    pub fn mark_changed<R: Real>(&mut self, nodes: &VoxelNodes<R>, node: u32) {
+        let touched = &mut self.changed;
+        visit_cell_neighbours(nodes, node, |near| {
+            touched.add(near);
+        });
     }
 
-    /// Brings the surface up to date with all that was touched.
-    pub fn update<R: Real>(&mut self, links: &Elements<R>) {
-        for nth in 0..self.touched.slots.len() {
-            let element = self.touched.slots[nth];
-            self.whole[element as usize] = is_whole(links, element);
-            self.loose.add(element);
+    /// Updates the surface for all recorded changes.
+    pub fn update<R: Real>(&mut self, nodes: &VoxelNodes<R>) {
+        for &node in &*self.changed {
+            self.full_cell[node as usize] = is_full_cell(nodes, node);
+            self.vertices_to_update.add(node);
         }
-        self.looked += self.touched.slots.len() as u64;
-        for nth in 0..self.touched.slots.len() {
-            let element = self.touched.slots[nth];
+        self.nodes_visited += self.changed.len() as u64;
+        for nth in 0..self.changed.len() {
+            let node = self.changed[nth];
             for axis in 0..3 {
-                self.look(links, element, axis);
+                self.update_square(nodes, node, axis);
             }
         }
-        self.touched.clear();
+        self.changed.clear();
         let mut nth = 0;
-        // who moves among the vertices comes after
-        while let Some(&element) = self.loose.slots.get(nth) {
-            self.settle(links, element);
+        // a vertex whose index changes is appended
+        while let Some(&node) = self.vertices_to_update.get(nth) {
+            self.update_vertex(nodes, node);
             nth += 1;
         }
-        for nth in 0..self.loose.slots.len() {
-            let element = self.loose.slots[nth];
-            self.draw(links, element);
+        for nth in 0..self.vertices_to_update.len() {
+            let node = self.vertices_to_update[nth];
+            self.write_faces_around(nodes, node);
         }
-        self.loose.clear();
+        self.vertices_to_update.clear();
     }
 
-    /// Finds what is seen of a square, and adds or takes its triangles.
-    fn look<R: Real>(&mut self, links: &Elements<R>, element: u32, axis: u8) {
-        let up = Direction::UP[usize::from(axis)];
-        let corners = square(links, element, usize::from(axis));
-        let above = self.whole[element as usize];
-        let under = links.neighbour(element, up.opposite());
-        let below = under.is_some_and(|under| self.whole[under as usize]);
+    /// Updates both sides of a square.
+    fn update_square<R: Real>(&mut self, nodes: &VoxelNodes<R>, node: u32, axis: u8) {
+        let up = NeighbourDirection::POSITIVE[usize::from(axis)];
+        let corners = square(nodes, node, usize::from(axis));
+        let above = self.full_cell[node as usize];
+        let under = nodes.neighbour(node, up.opposite());
+        let below = under.is_some_and(|under| self.full_cell[under as usize]);
         for side in [UP, DOWN] {
-            // a whole cell hides the side that faces it
+            // a full cell hides the side that faces it
             let hidden = if side == UP { above } else { below };
-            let wanted = corners.filter(|_| !hidden);
-            let at = self.at[usize::from(axis)][usize::from(side)][element as usize];
-            let had = self.squares.get(at as usize).map(|square| square.corners);
-            if had == wanted {
+            let required = corners.filter(|_| !hidden);
+            let at = self.square_at[usize::from(axis)][usize::from(side)][node as usize];
+            let present = self.squares.get(at as usize).map(|square| square.corners);
+            if present == required {
                 continue;
             }
-            if had.is_some() {
+            if present.is_some() {
                 self.take(at as usize);
             }
-            if let Some(corners) = wanted {
-                self.put(Square {
+            if let Some(corners) = required {
+                self.put(SurfaceSquare {
                     corners,
                     axis,
                     side,
@@ -314,20 +257,20 @@ impl Surface {
         }
     }
 
-    /// Where a square is noted in the list, by its number.
+    /// Returns the entry of `square_at` for a square id.
     fn index(&mut self, number: u32) -> &mut u32 {
         let (slot, kind) = ((number / 6) as usize, (number % 6) as usize);
-        &mut self.at[kind / 2][kind % 2][slot]
+        &mut self.square_at[kind / 2][kind % 2][slot]
     }
 
-    fn put(&mut self, square: Square) {
+    fn put(&mut self, square: SurfaceSquare) {
         // no more than six a slot
         *self.index(square.number()) = u32::try_from(self.squares.len()).unwrap_or(NONE);
         self.squares.push(square);
         self.faces.extend([[NONE; 3]; 2]);
         for corner in square.corners {
             self.uses[corner as usize] += 1;
-            self.loose.add(corner);
+            self.vertices_to_update.add(corner);
         }
     }
 
@@ -342,42 +285,40 @@ impl Surface {
         self.faces.truncate(last);
         for corner in square.corners {
             self.uses[corner as usize] -= 1;
-            self.loose.add(corner);
+            self.vertices_to_update.add(corner);
         }
     }
 
-    /// Takes an element among the vertices, or out of them.
-    fn settle<R: Real>(&mut self, links: &Elements<R>, element: u32) {
-        let slot = element as usize;
-        let bare = |to: &Direction| links.neighbour(element, *to).is_none();
-        let wanted =
-            links.alive(element) && (self.uses[slot] > 0 || Direction::ALL.iter().any(bare));
+    /// Adds a node to the vertices, or removes it.
+    fn update_vertex<R: Real>(&mut self, nodes: &VoxelNodes<R>, node: u32) {
+        let slot = node as usize;
+        let required = nodes.alive(node) && (self.uses[slot] > 0 || nodes.lacks_neighbour(node));
         let at = self.vertex[slot];
-        if wanted && at == NONE {
+        if required && at == NONE {
             self.vertex[slot] = u32::try_from(self.vertices.len()).unwrap_or(NONE);
-            self.vertices.push(element);
-        } else if !wanted && at != NONE {
+            self.vertices.push(node);
+        } else if !required && at != NONE {
             self.vertices.swap_remove(at as usize);
             self.vertex[slot] = NONE;
             if let Some(&moved) = self.vertices.get(at as usize) {
                 self.vertex[moved as usize] = at;
-                // its triangles name it by its number
-                self.loose.add(moved);
+                // its triangles refer to it by index
+                self.vertices_to_update.add(moved);
             }
         }
     }
 
-    /// Writes the triangles around an element.
-    fn draw<R: Real>(&mut self, links: &Elements<R>, element: u32) {
-        if self.uses[element as usize] == 0 {
+    /// Writes the triangles around a node.
+    fn write_faces_around<R: Real>(&mut self, nodes: &VoxelNodes<R>, node: u32) {
+        if self.uses[node as usize] == 0 {
             return;
         }
         for axis in 0..3 {
-            let [u, v] = across(axis).map(|to| links.neighbour(element, to.opposite()));
-            let both = u.and_then(|u| links.neighbour(u, across(axis)[1].opposite()));
-            for owner in [Some(element), u, v, both].into_iter().flatten() {
+            let [u, v] = across(axis).map(|to| nodes.neighbour(node, to.opposite()));
+            let both = u.and_then(|u| nodes.neighbour(u, across(axis)[1].opposite()));
+            for owner in [Some(node), u, v, both].into_iter().flatten() {
                 for side in 0..2 {
-                    self.write_faces(self.at[axis][side][owner as usize]);
+                    self.write_faces(self.square_at[axis][side][owner as usize]);
                 }
             }
         }

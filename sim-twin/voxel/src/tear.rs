@@ -1,77 +1,51 @@
-//! Tearing: a link breaks when what is asked of it can be had from nobody.
+//! Tearing: breaks links where a pull exceeds the limits of a chain of links.
 //!
-//! Source: seed-001 section 3.5 "Tear" (row TP-05). Where the exact propagation refuses since an element is held,
-//! the chain of links that hands the motion on is followed from there back to the control that moves. All
-//! its links are stretched, sheared or pressed as far as they give; the weakest that is not pressed breaks,
-//! of equal ones that nearest to the moving control, and the motion is tried again. Small or short
-//! excesses break nothing, so that noise does not.
+//! Source: seed-001 section 3.5 "Tear" (row TP-05). If the propagation fails at a held node, the chain of links from
+//! there back to the moving target is traced. All its links are at their limits. The weakest link that is not
+//! compressed breaks, of equal ones the nearest to the target, and the propagation is tried again. Small excesses
+//! break nothing, so noise does not tear.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::elements::{Elements, NONE, to_f64};
-use crate::exact::{Control, Exact, Infeasible, Moved, usable};
-use crate::knife::tough_j;
-use palpate_twin::edits::Change;
-use palpate_twin::edits::Direction;
+use crate::chainmail::{Chainmail, InfeasibleMove, NodeTarget, PropagationStats, usable};
+use crate::edits::link_cut;
+use crate::knife::cut_energy_j;
+use crate::nodes::{NONE, VoxelNodes, to_f64};
+use palpate_twin::edits::{NeighbourDirection, TopologyChange};
 use palpate_twin::law::Real;
 
-/// When links break.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct TearRule {
-    /// Excess below which nothing breaks, over the spacing.
-    pub(super) margin: f64,
-    /// Time for which it must last \[s\].
-    pub(super) patience_s: f64,
-    /// Most links that break in one call.
-    pub(super) most: usize,
-}
+/// Excess below which nothing breaks, over the spacing.
+const MARGIN: f64 = 0.02;
+/// Greatest number of links that break in one call.
+const MOST: usize = 8;
 
-impl Default for TearRule {
-    fn default() -> Self {
-        Self {
-            margin: 0.02,
-            patience_s: 0.0,
-            most: 8,
-        }
-    }
-}
-
-/// What a pull did.
+/// A required displacement of a node, and the node that requires it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Pulled {
-    /// Links that broke.
-    pub(super) torn: usize,
-    /// Whether the controls are where they must be.
-    pub(super) moved: Result<Moved, Infeasible>,
-}
-
-/// Who would have to go where.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Due {
+struct QueuedMotion {
     to_m: f64,
-    element: u32,
+    node: u32,
     from: u32,
 }
 
-impl Eq for Due {}
+impl Eq for QueuedMotion {}
 
-impl Ord for Due {
+impl Ord for QueuedMotion {
     fn cmp(&self, other: &Self) -> Ordering {
-        let by_way = self.to_m.total_cmp(&other.to_m);
-        by_way
-            .then_with(|| other.element.cmp(&self.element))
+        let by_displacement = self.to_m.total_cmp(&other.to_m);
+        by_displacement
+            .then_with(|| other.node.cmp(&self.node))
             .then_with(|| other.from.cmp(&self.from))
     }
 }
 
-impl PartialOrd for Due {
+impl PartialOrd for QueuedMotion {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-/// The excess that a held element would have to give.
+/// Displacement that a held node would need beyond its present one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Excess {
     by_m: f64,
@@ -79,191 +53,162 @@ struct Excess {
     up: bool,
 }
 
-/// Tears, and remembers for how long it had reason to.
+/// Search for the chain of links that blocks a motion. Allocated once.
 #[derive(Debug, Clone)]
-pub(super) struct Tearing {
-    rule: TearRule,
-    strained_s: f64,
-    due: BinaryHeap<Due>,
-    /// Pass in which an element was last told to go somewhere, and by whom.
-    told: Vec<(u32, u32)>,
+pub(super) struct TearSearch {
+    queue: BinaryHeap<QueuedMotion>,
+    /// Pass in which a node was reached last, and the node before it in the chain.
+    queued_by: Vec<(u32, u32)>,
     pass: u32,
-    is_control: Vec<bool>,
-    /// From the held element back to the control.
-    pub(super) chain: Vec<u32>,
+    /// Nodes from the held node back to the target.
+    pub(super) link_chain: Vec<u32>,
 }
 
-impl Tearing {
-    /// Room for a volume of so many slots.
-    pub(super) fn new(slots: u32, rule: TearRule) -> Self {
+impl TearSearch {
+    /// Returns a search for a model of this number of slots.
+    pub(super) fn new(slots: u32) -> Self {
         let slots = slots as usize;
         Self {
-            rule,
-            strained_s: 0.0,
-            due: BinaryHeap::with_capacity(6 * slots),
-            told: vec![(0, NONE); slots],
+            queue: BinaryHeap::with_capacity(6 * slots),
+            queued_by: vec![(0, NONE); slots],
             pass: 0,
-            is_control: vec![false; slots],
-            chain: Vec::with_capacity(slots),
+            link_chain: Vec::with_capacity(slots),
         }
     }
 
-    /// Moves controls as [`Exact::propagate`] does; where that is refused and the rule says so, breaks links
-    /// until it is not. `cut` makes the cuts.
-    pub(super) fn pull<R: Real>(
+    /// Moves targets as [`Chainmail::propagate`] does; while that fails, breaks links through `cut`.
+    ///
+    /// # Errors
+    /// [`InfeasibleMove`] if it still fails because the excess is too small or too many links would break. Nothing
+    /// has moved then.
+    pub(super) fn propagate_or_tear<R: Real>(
         &mut self,
-        elements: &mut Elements<R>,
-        exact: &mut Exact<R>,
-        controls: &[Control<R>],
-        dt_s: f64,
-        mut cut: impl FnMut(&mut Elements<R>, Change),
-    ) -> Pulled {
+        nodes: &mut VoxelNodes<R>,
+        chainmail: &mut Chainmail<R>,
+        targets: &[NodeTarget<R>],
+        mut cut: impl FnMut(&mut VoxelNodes<R>, TopologyChange),
+    ) -> Result<PropagationStats, InfeasibleMove> {
         let mut torn = 0;
         loop {
-            let moved = exact.propagate(elements, controls);
-            if moved.is_ok() {
-                self.strained_s = 0.0;
-                return Pulled { torn, moved };
+            let moved = chainmail.propagate(nodes, targets);
+            if moved.is_ok() || torn == MOST {
+                return moved;
             }
-            let excess = self.trace(elements, controls);
-            let enough =
-                |e: &Excess| e.by_m > self.rule.margin * elements.frame().spacing_m[e.axis];
-            let Some(excess) = excess.filter(enough) else {
-                self.strained_s = 0.0;
-                return Pulled { torn, moved };
+            let excess = self.trace(nodes, chainmail, targets);
+            let enough = |e: &Excess| e.by_m > MARGIN * nodes.frame().spacing_m[e.axis];
+            let weakest = excess
+                .filter(enough)
+                .and_then(|excess| self.weakest(nodes, excess));
+            let Some(change) = weakest else {
+                return moved;
             };
-            if torn == 0 {
-                self.strained_s += dt_s.max(0.0);
-            }
-            let wait = self.strained_s < self.rule.patience_s || torn >= self.rule.most;
-            let weakest = self.weakest(elements, excess);
-            let Some(change) = weakest.filter(|_| !wait) else {
-                return Pulled { torn, moved };
-            };
-            cut(elements, change);
+            cut(nodes, change);
             torn += 1;
         }
     }
 
-    /// Finds the held element that would have to give most, and the chain from there to the control
-    /// that asks it to. Moves nothing.
+    /// Finds the held node of the greatest excess, and the chain from there to its target, after a propagation of
+    /// these targets. Moves nothing.
     fn trace<R: Real>(
         &mut self,
-        elements: &Elements<R>,
-        controls: &[Control<R>],
+        nodes: &VoxelNodes<R>,
+        chainmail: &Chainmail<R>,
+        targets: &[NodeTarget<R>],
     ) -> Option<Excess> {
-        let usable = |control: &&Control<R>| usable(elements, control);
-        self.chain.clear();
-        for control in controls.iter().filter(usable) {
-            self.is_control[control.element as usize] = true;
-        }
+        self.link_chain.clear();
         let mut worst: Option<Excess> = None;
-        for axis in 0..3 {
-            for up in [true, false] {
-                let least_m = worst.map_or(0.0, |worst| worst.by_m);
-                self.due.clear();
-                for control in controls.iter().filter(usable) {
-                    let sense = if up { 1.0 } else { -1.0 };
-                    let to_m = sense * to_f64(control.to_m[axis]);
-                    let element = control.element;
-                    if to_m > sense * to_f64(elements.moved_m(element)[axis]) {
-                        self.due.push(Due {
-                            to_m,
-                            element,
-                            from: NONE,
-                        });
-                    }
-                }
-                if let Some(by_m) = self.follow(elements, axis, up, least_m) {
-                    worst = Some(Excess { by_m, axis, up });
+        for (axis, up) in (0..3).flat_map(|axis| [(axis, true), (axis, false)]) {
+            let sense = if up { 1.0 } else { -1.0 };
+            self.queue.clear();
+            for target in targets.iter().filter(|c| usable(nodes, c)) {
+                let to_m = sense * to_f64(target.displacement_m[axis]);
+                let node = target.node;
+                if to_m > sense * to_f64(nodes.displacement_m(node)[axis]) {
+                    self.queue.push(QueuedMotion {
+                        to_m,
+                        node,
+                        from: NONE,
+                    });
                 }
             }
-        }
-        for control in controls.iter().filter(usable) {
-            self.is_control[control.element as usize] = false;
+            let least = Excess {
+                by_m: worst.map_or(0.0, |worst| worst.by_m),
+                axis,
+                up,
+            };
+            worst = self.search_sense(nodes, chainmail, least).or(worst);
         }
         worst
     }
 
-    /// One axis, one sense: who would have to go where; if a held element would have to give more than
-    /// `least_m`, notes the chain to it.
-    fn follow<R: Real>(
+    /// Searches along one axis and sense; stores the chain if a held node's excess is greater than `worst`.
+    fn search_sense<R: Real>(
         &mut self,
-        elements: &Elements<R>,
-        axis: usize,
-        up: bool,
-        mut least_m: f64,
-    ) -> Option<f64> {
+        nodes: &VoxelNodes<R>,
+        chainmail: &Chainmail<R>,
+        mut worst: Excess,
+    ) -> Option<Excess> {
+        let Excess { axis, up, .. } = worst;
         let sense = if up { 1.0 } else { -1.0 };
         self.pass = self.pass.wrapping_add(1);
         let mut found = None;
-        while let Some(Due {
-            to_m,
-            element,
-            from,
-        }) = self.due.pop()
-        {
-            let slot = element as usize;
-            let at_m = sense * to_f64(elements.moved_m(element)[axis]);
-            if at_m >= to_m || self.told[slot].0 == self.pass {
+        while let Some(QueuedMotion { to_m, node, from }) = self.queue.pop() {
+            let slot = node as usize;
+            let at_m = sense * to_f64(nodes.displacement_m(node)[axis]);
+            if at_m >= to_m || self.queued_by[slot].0 == self.pass {
                 continue;
             }
-            if from != NONE && (self.is_control[slot] || elements.pinned(element)) {
-                if to_m - at_m > least_m {
-                    least_m = to_m - at_m;
-                    found = Some(least_m);
-                    self.note(element, from);
+            if from != NONE && chainmail.is_held(nodes, node) {
+                if to_m - at_m > worst.by_m {
+                    worst.by_m = to_m - at_m;
+                    found = Some(worst);
+                    self.trace_chain(node, from);
                 }
                 continue;
             }
-            self.told[slot] = (self.pass, from);
-            for to in Direction::ALL {
-                let Some(other) = elements.neighbour(element, to) else {
-                    continue;
+            self.queued_by[slot] = (self.pass, from);
+            for (to, other) in nodes.neighbours(node, NeighbourDirection::ALL) {
+                let pair = [nodes.material(node), nodes.material(other)];
+                let (least, most) = nodes.bonds().range_m(pair, to, axis);
+                let limit_m = to_f64(if up { least } else { -most });
+                let motion = QueuedMotion {
+                    to_m: to_m + limit_m,
+                    node: other,
+                    from: node,
                 };
-                let pair = [elements.matter(element), elements.matter(other)];
-                let (least, most) = elements.bonds().range_m(pair, to, axis);
-                let give_m = to_f64(if up { least } else { -most });
-                let due = Due {
-                    to_m: to_m + give_m,
-                    element: other,
-                    from: element,
-                };
-                if sense * to_f64(elements.moved_m(other)[axis]) < due.to_m {
-                    self.due.push(due);
+                if sense * to_f64(nodes.displacement_m(other)[axis]) < motion.to_m {
+                    self.queue.push(motion);
                 }
             }
         }
         found
     }
 
-    /// Writes down the chain that ends at a held element.
-    fn note(&mut self, held: u32, mut from: u32) {
-        self.chain.clear();
-        self.chain.push(held);
-        while from != NONE && self.chain.len() <= self.told.len() {
-            self.chain.push(from);
-            from = self.told[from as usize].1;
+    /// Stores the chain that ends at a held node.
+    fn trace_chain(&mut self, held: u32, mut from: u32) {
+        self.link_chain.clear();
+        self.link_chain.push(held);
+        while from != NONE && self.link_chain.len() <= self.queued_by.len() {
+            self.link_chain.push(from);
+            from = self.queued_by[from as usize].1;
         }
     }
 
-    /// The link of the chain that costs least to break, of equal ones the nearest to the control; none
-    /// if all are pressed.
-    fn weakest<R: Real>(&self, elements: &Elements<R>, excess: Excess) -> Option<Change> {
-        let mut weakest: Option<(f64, Change)> = None;
-        for pair in self.chain.windows(2).rev() {
-            let (element, other) = (pair[1], pair[0]);
-            let links = Direction::ALL
-                .into_iter()
-                .filter(|to| elements.neighbour(element, *to) == Some(other));
-            for to in links {
-                // what is ahead on the way is pressed, what is behind pulled, what is beside sheared
-                if to.axis() == excess.axis && to.is_up() == excess.up {
+    /// Returns the link of the chain that costs least to break, of equal ones the nearest to the target; none if all
+    /// are compressed.
+    fn weakest<R: Real>(&self, nodes: &VoxelNodes<R>, excess: Excess) -> Option<TopologyChange> {
+        let mut weakest: Option<(f64, TopologyChange)> = None;
+        for pair in self.link_chain.windows(2).rev() {
+            let (node, other) = (pair[1], pair[0]);
+            let links = nodes.neighbours(node, NeighbourDirection::ALL);
+            for (to, _) in links.filter(|&(_, beside)| beside == other) {
+                // the link ahead is compressed, the link behind stretched, the link beside sheared
+                if to.axis() == excess.axis && to.is_positive() == excess.up {
                     continue;
                 }
-                let strength_j = tough_j(elements, element, to, other);
+                let strength_j = cut_energy_j(nodes, node, to, other);
                 if weakest.is_none_or(|(least_j, _)| strength_j < least_j) {
-                    weakest = Some((strength_j, Change::Cut { element, to, other }));
+                    weakest = Some((strength_j, link_cut(node, to, other)));
                 }
             }
         }

@@ -1,526 +1,516 @@
-//! One step: tools move and what they touch rides along, the chain helps out, sweeps relax the rest.
+//! One simulation step: tools move the touched nodes, ChainMail resolves deep contact, and passes relax the rest.
 //!
-//! Source: seed-001 section 3.4.6 and 3.7 (rows TP-11, FU-10), made an account of energy: only the
-//! tools' motion and what rides along with it is work; whatever follows takes energy out and is counted as
-//! dissipated. The chain proposes and the energy disposes: what it moves is kept only if that costs no
-//! energy, so it cannot give any to the hand.
+//! Source: seed-001 section 3.4.6 and 3.7 (rows TP-11, FU-10), with an energy balance. Only the motion of the tools,
+//! and of the nodes that follow them, is work. All that follows dissipates energy and is recorded so. A ChainMail
+//! motion is kept only if it adds no energy, so it cannot feed the hand.
 
-use crate::Linked;
-use crate::blade::Drawn;
-use crate::elements::{NONE, colour_of, single};
-use crate::exact::{Control, Exact};
-use crate::operate::Act;
-use crate::touch::{Gave, Pressing, Rod, TOOLS, give_way};
+use crate::VoxelModel;
+use crate::blade::BladeStep;
+use crate::chainmail::{Chainmail, NodeTarget};
+use crate::index_sets::InsertionSet;
+use crate::instruments::ActiveInstrument;
+use crate::knife::upward_link_energies_j;
+use crate::nodes::{NONE, colour_of, to_f32};
+use crate::touch::{PressingShape, TOOLS};
 use palpate_twin::Vec3;
-use palpate_twin::contact::usable;
-use palpate_twin::edits::Direction;
+use palpate_twin::contact::is_usable;
+use palpate_twin::edits::NeighbourDirection;
 use palpate_twin::twin::{Instrument, Reaction, Tool};
 
-/// Longest step that is taken at all \[s\].
+/// Greatest time step \[s\].
 const DT_MAX_S: f64 = 1.0;
-/// Most sweeps of one step: a long one relaxes no further.
-const SWEEPS_MAX: u32 = 64;
-/// Rounds in which touched elements follow a tool that has moved.
-const RIDES: usize = 2;
-/// Steps after which the energy is counted anew: what the books missed by rounding is then the residual.
-const AUDIT: u64 = 256;
-/// Elements this near a tool, over the spacing, might enter it within a sweep.
+/// Greatest number of passes of one step.
+const PASSES_MAX: u32 = 64;
+/// Rounds in which touched nodes follow a moved tool.
+const FOLLOW_ROUNDS: usize = 2;
+/// Steps between two recounts of the energy; the difference by rounding becomes the residual.
+const RECOUNT_STEPS: u64 = 256;
+/// Distance from a tool, over the spacing, within which a node might enter it during a pass.
 const MARGIN: f64 = 0.5;
 
-/// What moves elements that cannot leave alone, with all that must follow. Room is made once.
+/// ChainMail solver with its targets and moves. Allocated once.
 #[derive(Debug, Clone)]
-pub(super) struct Chain {
-    exact: Exact<f32>,
-    pub(super) controls: Vec<Control<f32>>,
-    /// What it moved, and where to \[m\].
-    moved: Vec<(u32, [f32; 3])>,
-    is_moved: Vec<bool>,
-    /// Presses that it could not follow.
-    pub(super) refused: u64,
+pub(super) struct ChainmailState {
+    pub(super) solver: Chainmail<f32>,
+    pub(super) targets: Vec<NodeTarget<f32>>,
+    /// Moved nodes.
+    moved: InsertionSet,
+    /// Their displacements \[m\].
+    to_m: Vec<[f32; 3]>,
 }
 
-impl Chain {
-    /// Of so many slots.
+impl ChainmailState {
+    /// Returns a state for this number of slots.
     pub(super) fn new(slots: u32) -> Self {
         let count = slots as usize;
         Self {
-            exact: Exact::new(slots),
-            controls: Vec::with_capacity(count),
-            moved: Vec::with_capacity(count),
-            is_moved: vec![false; count],
-            refused: 0,
+            solver: Chainmail::new(slots),
+            targets: Vec::with_capacity(count),
+            moved: InsertionSet::new(count),
+            to_m: Vec::with_capacity(count),
         }
     }
 }
 
-/// Energy that touched elements lost when they gave way \[J\].
+/// Energy that touched nodes lost when they gave way \[J\].
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rode {
-    /// Of those that a tool holds still or that go along with these.
+pub(super) struct ContactLoss {
+    /// Part of nodes that a tool holds, and of nodes that follow these.
     pub(super) held_j: f64,
-    /// Of those that tools have left, and what limits had stopped.
-    pub(super) left_j: f64,
+    /// Part of nodes that tools have left, and of nodes that a limit had stopped.
+    pub(super) released_j: f64,
 }
 
-impl Rode {
-    fn and(&mut self, other: Self) {
+impl ContactLoss {
+    fn add(&mut self, other: Self) {
         self.held_j += other.held_j;
-        self.left_j += other.left_j;
+        self.released_j += other.released_j;
     }
 }
 
-impl Linked {
-    /// The body of [`palpate_twin::Tissue::step`].
+impl VoxelModel {
+    /// Implements [`palpate_twin::Tissue::step`].
     pub(super) fn advance(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
         reactions.fill(Reaction::default());
         if !(dt_s > 0.0 && dt_s <= DT_MAX_S) {
             return;
         }
-        // a curette is open in front
-        let presses = |tool: &&Tool| usable(tool) && tool.instrument != Instrument::Curette;
-        let rods: [Option<Rod>; TOOLS] =
-            std::array::from_fn(|index| tools.get(index).filter(presses).map(Rod::of));
-        let before_j = self.account.ledger.stored_j();
-        let were = self.contact.rods;
-        // instruments part what is in their way before it is pressed
-        let pressed_j = self.contact_j();
-        let worked = self.operate(tools);
-        self.let_go(tools, &rods);
-        let still_j = self.contact_j();
-        self.touch(&rods);
-        let laid_j = self.laid_j(&were);
-        let came_j = self.contact_j() - still_j - laid_j;
-        let turned_j = self.turn_ties();
-        let slipped = self.slip(false);
-        let grasped_j = self.grasp(tools);
-        let rode = self.ride(&were);
-        let work_j = worked.work_j + came_j - slipped.excess_j - rode.held_j;
-        let mut lost_j = worked.lost_j + pressed_j - still_j + slipped.lost_j;
-        // what the motion met; the chain and relaxation come after it
-        let met_n = self.forces_n();
-        lost_j += turned_j + grasped_j + rode.left_j + self.unfold(dt_s);
-        for _ in 0..self.sweeps_due(dt_s) {
-            lost_j += self.sweep();
+        // a curette is open at its front
+        let presses = |tool: &&Tool| is_usable(tool) && tool.instrument != Instrument::Curette;
+        let shapes: [Option<PressingShape>; TOOLS] =
+            std::array::from_fn(|index| tools.get(index).filter(presses).map(PressingShape::of));
+        let before_j = self.balance.ledger.stored_j();
+        let previous = self.contact.shapes;
+        // instruments cut the tissue in their way before it is pressed
+        let contact_j = self.contact_energy_j();
+        let instrument_energy = self.apply_instruments(tools);
+        self.release_ties(tools, &shapes);
+        let before_motion_j = self.contact_energy_j();
+        self.find_touched(&shapes);
+        let new_contact_j = self.new_contact_energy_j(&previous);
+        let motion_j = self.contact_energy_j() - before_motion_j - new_contact_j;
+        let realigned_j = self.realign_ties();
+        let slip = self.slip_ties(false);
+        let grasped_j = self.close_jaws(tools);
+        let contact_loss = self.follow_tools(&previous);
+        let work_j = instrument_energy.work_j + motion_j - slip.excess_j - contact_loss.held_j;
+        let mut lost_j = instrument_energy.lost_j + contact_j - before_motion_j + slip.lost_j;
+        // force at the end of the motion; ChainMail and relaxation come after it
+        let motion_force_n = self.tool_forces_n();
+        lost_j += realigned_j + grasped_j + contact_loss.released_j + self.resolve_deep_contact();
+        for _ in 0..self.passes_due(dt_s) {
+            lost_j += self.gauss_seidel_pass();
         }
-        // the next motion starts from rest under the tools: what they do then is work and nothing else
-        let rode = self.ride(&rods);
-        let slipped = self.slip(true);
-        lost_j += rode.held_j + rode.left_j + slipped.lost_j + slipped.excess_j + self.rub();
-        self.account.ledger.tool_work_j += work_j;
-        self.account.ledger.dissipated_j += lost_j;
-        self.account.ledger.edit_j += laid_j;
-        // what nobody did is nothing to pay with
-        self.account.granted_j += laid_j;
-        self.account.ledger.contact_j = self.tools_j();
-        self.account.ledger.elastic_j =
-            before_j + work_j + laid_j - lost_j - self.account.ledger.contact_j;
-        self.account.steps += 1;
-        if self.account.steps.is_multiple_of(AUDIT) {
-            self.audit();
+        // the next motion starts in equilibrium under the tools, so its energy change is work alone
+        let contact_loss = self.follow_tools(&shapes);
+        let slip = self.slip_ties(true);
+        lost_j += contact_loss.held_j
+            + contact_loss.released_j
+            + slip.lost_j
+            + slip.excess_j
+            + self.update_friction_ties();
+        self.balance.ledger.tool_work_j += work_j;
+        self.balance.ledger.dissipated_j += lost_j;
+        self.balance.ledger.edit_j += new_contact_j;
+        // energy of a new contact is no work, so it may not pay for passive edits
+        self.balance.granted_j += new_contact_j;
+        self.balance.ledger.contact_j = self.tool_energy_j();
+        self.balance.ledger.elastic_j =
+            before_j + work_j + new_contact_j - lost_j - self.balance.ledger.contact_j;
+        self.balance.steps += 1;
+        if self.balance.steps.is_multiple_of(RECOUNT_STEPS) {
+            self.recount_energy();
         }
-        self.survey_far();
-        for (index, (met_n, drawn)) in met_n.iter().zip(&worked.drawn).enumerate() {
-            let felt = self.answer(index, met_n, drawn.as_ref());
+        self.update_drifted_bounds();
+        for (index, (motion_force_n, blade_step)) in motion_force_n
+            .iter()
+            .zip(&instrument_energy.blade_steps)
+            .enumerate()
+        {
+            let reaction = self.tool_reaction(index, motion_force_n, blade_step.as_ref());
             if let Some(slot) = reactions.get_mut(index) {
-                *slot = felt;
+                *slot = reaction;
             }
         }
     }
 
-    /// What a tool feels of a step, in which the motion met a force \[N\] and its blade was drawn so.
-    fn answer(&mut self, index: usize, met_n: &Vec3, drawn: Option<&Drawn>) -> Reaction {
-        let rod = self.contact.rods[index].as_ref();
-        let mut felt = rod.map_or_else(Reaction::default, |rod| self.felt(index, rod));
-        let was_n = std::mem::replace(&mut self.contact.felt_n[index], felt.force_n);
-        // the mean over the motion, whose product with the way is the work that was booked
-        let mut mean_n = if rod.is_some() {
-            0.5 * (was_n + met_n)
+    /// Returns the reaction of a tool, from the force at the end of its motion \[N\] and the step of its blade.
+    fn tool_reaction(
+        &mut self,
+        index: usize,
+        motion_force_n: &Vec3,
+        blade_step: Option<&BladeStep>,
+    ) -> Reaction {
+        let shape = self.contact.shapes[index].as_ref();
+        let mut reaction = shape.map_or_else(Reaction::default, |shape| {
+            self.contact_reaction(index, shape)
+        });
+        let was_n = std::mem::replace(&mut self.contact.tool_force_n[index], reaction.force_n);
+        // mean over the motion: its product with the displacement is the recorded work
+        let mut mean_n = if shape.is_some() {
+            0.5 * (was_n + motion_force_n)
         } else {
             Vec3::zeros()
         };
-        if let (Some(act), Some(drawn)) = (&self.wield.acts[index], drawn) {
-            felt.edge_n = drawn.mean_n[0] + drawn.mean_n[1];
-            mean_n += felt.edge_n;
-            act.add_to(drawn, &mut felt);
+        if let (Some(instrument), Some(blade_step)) = (&self.instruments.active[index], blade_step)
+        {
+            reaction.blade_force_n = blade_step.mean_force_n[0] + blade_step.mean_force_n[1];
+            mean_n += reaction.blade_force_n;
+            instrument.add_to(blade_step, &mut reaction);
         }
-        felt.force_n = mean_n;
-        felt
+        reaction.force_n = mean_n;
+        reaction
     }
 
-    /// Force on every tool now \[N\].
-    fn forces_n(&self) -> [Vec3; TOOLS] {
+    /// Returns the present force on every tool \[N\].
+    fn tool_forces_n(&self) -> [Vec3; TOOLS] {
         let of = |index: usize| {
-            let rod = self.contact.rods[index].as_ref()?;
-            Some(self.felt(index, rod).force_n)
+            let shape = self.contact.shapes[index].as_ref()?;
+            Some(self.contact_reaction(index, shape).force_n)
         };
         std::array::from_fn(|index| of(index).unwrap_or_default())
     }
 
-    /// Sweeps that are due after this much more time.
-    fn sweeps_due(&mut self, dt_s: f64) -> u32 {
-        self.account.owed_s += dt_s;
-        // half a sweep's rounding, so that a thousand ticks make a thousand sweeps
-        let due = ((self.account.owed_s / self.params.sweep_s) + 1e-6).floor();
-        self.account.owed_s = (self.account.owed_s - due * self.params.sweep_s).max(0.0);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "at least 0, and cut to the most"
-        )]
-        let due = due.min(f64::from(SWEEPS_MAX)) as u32;
-        due
+    /// Returns the number of passes that are due after `dt_s` more.
+    fn passes_due(&mut self, dt_s: f64) -> u32 {
+        self.balance.pending_s += dt_s;
+        // a small margin for rounding, so that a thousand ticks make a thousand passes
+        let passes = ((self.balance.pending_s / self.params.pass_s) + 1e-6).floor();
+        self.balance.pending_s = (self.balance.pending_s - passes * self.params.pass_s).max(0.0);
+        // at least 0, and clamped
+        passes.min(f64::from(PASSES_MAX)) as u32
     }
 
-    /// Finds the elements that tools touch or might touch, and takes them out of the sweeps of rows.
-    fn touch(&mut self, rods: &[Option<Rod>; TOOLS]) {
-        for &element in self.contact.touched.iter().flatten() {
-            self.weave.renew_gain(&self.elements, element);
-            // it was not asked of elements that sweeps did not move
-            self.pace.ask_again(self.weave.run_of[element as usize]);
+    /// Finds the nodes that tools touch or might touch, and excludes them from the passes over runs.
+    fn find_touched(&mut self, shapes: &[Option<PressingShape>; TOOLS]) {
+        for &node in self.contact.touched.iter().flatten() {
+            self.stencil.restore_gain(&self.nodes, node);
+            // passes did not check nodes that they did not move
+            self.active_set
+                .reset_margin(self.stencil.run_of[node as usize]);
         }
         self.contact.touched.iter_mut().for_each(Vec::clear);
-        self.contact.fixed.clear();
-        self.contact.rods = *rods;
+        self.contact.touched_pinned.clear();
+        self.contact.shapes = *shapes;
         let margin_m = MARGIN * self.spacing_m;
-        for rod in rods.iter().flatten() {
-            self.find_near(&rod.extent(margin_m));
+        for shape in shapes.iter().flatten() {
+            self.find_near(&shape.axis_box(margin_m));
             for nth in 0..self.contact.near.len() {
-                self.touch_one(self.contact.near[nth], rod, margin_m);
+                self.touch_one(self.contact.near[nth], shape, margin_m);
             }
         }
-        self.contact.fixed.sort_unstable();
-        self.contact.fixed.dedup();
-        for index in 0..self.contact.clings.len() {
-            self.list(self.contact.clings[index].element);
+        self.contact.touched_pinned.sort_unstable();
+        self.contact.touched_pinned.dedup();
+        for index in 0..self.contact.ties.len() {
+            self.exclude_from_runs(self.contact.ties[index].node);
         }
     }
 
-    /// Takes an element out of the sweeps of rows.
-    pub(super) fn list(&mut self, element: u32) {
-        let gain = &mut self.weave.gain[element as usize];
-        // without a gain it is in the list already, or has no links to hold it
+    /// Excludes a node from the passes over runs.
+    pub(super) fn exclude_from_runs(&mut self, node: u32) {
+        let gain = &mut self.stencil.gain[node as usize];
+        // without a gain it is listed already, or has no links
         if *gain > 0.0 {
             *gain = 0.0;
-            self.contact.touched[colour_of(self.elements.site(element))].push(element);
+            self.contact.touched[colour_of(self.nodes.site(node))].push(node);
         }
     }
 
-    fn touch_one(&mut self, element: u32, rod: &Rod, margin_m: f64) {
-        let alive = self.elements.alive(element);
-        if !alive || rod.is_far(&self.elements.at_m(element), margin_m) {
+    /// Excludes touched nodes from the passes over runs again, after the stencil was updated.
+    pub(super) fn exclude_touched(&mut self) {
+        for &node in self.contact.touched.iter().flatten() {
+            self.stencil.gain[node as usize] = 0.0;
+        }
+    }
+
+    fn touch_one(&mut self, node: u32, shape: &PressingShape, margin_m: f64) {
+        let alive = self.nodes.alive(node);
+        if !alive || shape.is_far(&self.nodes.position_m(node), margin_m) {
             return;
         }
-        if self.elements.pinned(element) {
-            self.contact.fixed.push(element);
+        if self.nodes.pinned(node) {
+            self.contact.touched_pinned.push(node);
         } else {
-            self.list(element);
+            self.exclude_from_runs(node);
         }
     }
 
-    /// Energy of all springs of contacts and ties \[J\].
-    pub(super) fn contact_j(&self) -> f64 {
-        let touched = self.contact.met();
-        let pressed_j: f64 = touched
-            .filter(|&element| self.elements.alive(element))
-            .map(|element| {
-                let at_m = self.elements.at_m(element);
-                let rods = self.contact.rods.iter().flatten();
-                rods.map(|rod| rod.energy_j(&at_m)).sum::<f64>()
+    /// Returns the energy of all contact springs and ties \[J\].
+    pub(super) fn contact_energy_j(&self) -> f64 {
+        let touched = self.contact.nodes();
+        let contact_j: f64 = touched
+            .filter(|&node| self.nodes.alive(node))
+            .map(|node| {
+                let at_m = self.nodes.position_m(node);
+                let shapes = self.contact.shapes.iter().flatten();
+                shapes.map(|shape| shape.energy_j(&at_m)).sum::<f64>()
             })
             .sum();
-        pressed_j + self.clung_j()
+        contact_j + self.tie_energy_j()
     }
 
-    /// Whether a tool presses that pressed nothing in the step before: no motion of it did what it does.
-    fn laid(&self, were: &[Option<Rod>; TOOLS], index: usize) -> Option<&Rod> {
-        let is = self.contact.rods[index].as_ref();
-        is.filter(|_| were[index].is_none())
+    /// Returns the shape of a tool that pressed nothing in the step before: its contact energy is no work.
+    fn new_contact(
+        &self,
+        previous: &[Option<PressingShape>; TOOLS],
+        index: usize,
+    ) -> Option<&PressingShape> {
+        let is = self.contact.shapes[index].as_ref();
+        is.filter(|_| previous[index].is_none())
     }
 
-    /// Energy of springs of contacts of such tools \[J\].
-    fn laid_j(&self, were: &[Option<Rod>; TOOLS]) -> f64 {
-        let laid = (0..TOOLS).filter_map(|index| self.laid(were, index));
-        let of = |rod: &Rod| -> f64 {
-            let touched = self.contact.met();
-            let alive = touched.filter(|&element| self.elements.alive(element));
+    /// Returns the contact energy of such tools \[J\].
+    fn new_contact_energy_j(&self, previous: &[Option<PressingShape>; TOOLS]) -> f64 {
+        let laid = (0..TOOLS).filter_map(|index| self.new_contact(previous, index));
+        let of = |shape: &PressingShape| -> f64 {
+            let touched = self.contact.nodes();
+            let alive = touched.filter(|&node| self.nodes.alive(node));
             alive
-                .map(|element| rod.energy_j(&self.elements.at_m(element)))
+                .map(|node| shape.energy_j(&self.nodes.position_m(node)))
                 .sum()
         };
         laid.map(of).sum()
     }
 
-    /// Energy of those and of what holds blades \[J\].
-    pub(super) fn tools_j(&self) -> f64 {
-        let blades = self.wield.acts.iter().flatten();
-        self.contact_j() + blades.map(Act::stored_j).sum::<f64>()
+    /// Returns the energy of contacts, ties and blade springs \[J\].
+    pub(super) fn tool_energy_j(&self) -> f64 {
+        let blades = self.instruments.active.iter().flatten();
+        self.contact_energy_j() + blades.map(ActiveInstrument::stored_j).sum::<f64>()
     }
 
-    /// Lets touched elements follow the tools, which were elsewhere before.
-    fn ride(&mut self, were: &[Option<Rod>; TOOLS]) -> Rode {
-        let mut rode = Rode::default();
-        for _ in 0..RIDES {
+    /// Lets touched nodes follow the tools from their previous shapes.
+    fn follow_tools(&mut self, previous: &[Option<PressingShape>; TOOLS]) -> ContactLoss {
+        let mut contact_loss = ContactLoss::default();
+        for _ in 0..FOLLOW_ROUNDS {
             for colour in 0..2 {
-                rode.and(self.give_to(colour, were));
+                contact_loss.add(self.relax_touched(colour, previous));
             }
         }
-        rode
+        contact_loss
     }
 
-    /// Touched elements of a colour give way to tools that stay.
-    pub(super) fn give(&mut self, colour: usize) -> Rode {
-        let were = self.contact.rods;
-        self.give_to(colour, &were)
-    }
-
-    /// Touched elements of a colour give way to tools that were elsewhere before.
-    fn give_to(&mut self, colour: usize, were: &[Option<Rod>; TOOLS]) -> Rode {
-        let mut rode = Rode::default();
+    /// Relaxes the touched nodes of a colour.
+    ///
+    /// `previous`: shapes of the tools before their motion; the present ones if they rest.
+    pub(super) fn relax_touched(
+        &mut self,
+        colour: usize,
+        previous: &[Option<PressingShape>; TOOLS],
+    ) -> ContactLoss {
+        let mut contact_loss = ContactLoss::default();
         for index in 0..self.contact.touched[colour].len() {
-            let element = self.contact.touched[colour][index];
-            let slot = element as usize;
-            let (rods, grip) = (&self.contact.rods, self.grip(element));
-            let pressing = Pressing { rods, were, grip };
-            let at_m = self.elements.at_m(element);
-            let gave: Gave = give_way(&mut self.elements, &self.weave, slot, pressing);
-            self.stirred(element, gave.farthest_m);
-            // one beside the tool goes along with those that it has
-            let was_in = |rod: &Rod| rod.depth_m(&at_m).0 > 0.0;
+            let node = self.contact.touched[colour][index];
+            let at_m = self.nodes.position_m(node);
+            let step = self.relax_touched_node(node, previous);
+            self.record_node_step(node, step.farthest_m);
+            // a node beside the tool follows those in contact
+            let was_in = |shape: &PressingShape| shape.depth_m(&at_m).0 > 0.0;
             let margin_m = MARGIN * self.spacing_m;
-            let near = |rod: &Rod| rod.depth_m(&at_m).0 > -margin_m;
+            let near = |shape: &PressingShape| shape.depth_m(&at_m).0 > -margin_m;
             let laid = (0..TOOLS)
-                .filter_map(|index| self.laid(were, index))
+                .filter_map(|index| self.new_contact(previous, index))
                 .any(near);
-            let left = laid || !gave.held && were.iter().flatten().any(was_in);
-            let left_j = if left { gave.lost_j } else { gave.freed_j };
-            rode.and(Rode {
-                held_j: gave.lost_j - left_j,
-                left_j,
+            let released = laid || !step.in_contact && previous.iter().flatten().any(was_in);
+            let released_j = if released { step.lost_j } else { step.freed_j };
+            contact_loss.add(ContactLoss {
+                held_j: step.lost_j - released_j,
+                released_j,
             });
         }
-        rode
+        contact_loss
     }
 
-    /// A way after which no run is still \[m\].
-    pub(super) const fn wake_m(&self) -> f32 {
-        // of a volume in which nothing is still, any way is more than none
-        (2.0 * self.still_m).max(f32::MIN_POSITIVE)
+    /// Returns a step that makes a run unsettled \[m\].
+    pub(super) const fn activation_step_m(&self) -> f32 {
+        // with a threshold of zero, any positive step suffices
+        (2.0 * self.settled_step_m).max(f32::MIN_POSITIVE)
     }
 
-    /// Notes that an element has gone this far \[m\], on its own.
-    pub(super) fn stirred(&mut self, element: u32, way_m: f32) {
-        if way_m == 0.0 {
+    /// Records that a single node moved by this distance \[m\].
+    pub(super) fn record_node_step(&mut self, node: u32, step_m: f32) {
+        if step_m == 0.0 {
             return;
         }
-        let run = self.weave.run_of[element as usize];
+        let run = self.stencil.run_of[node as usize];
         if run != NONE {
-            self.went(run as usize, way_m);
+            self.record_run_step(run as usize, step_m);
         }
-        self.narrow(element, way_m);
-        for to in Direction::ALL {
-            if let Some(other) = self.elements.neighbour(element, to) {
-                self.narrow(other, way_m);
-                let beside = self.weave.run_of[other as usize];
+        self.reduce_margin(node, step_m);
+        for to in NeighbourDirection::ALL {
+            if let Some(other) = self.nodes.neighbour(node, to) {
+                self.reduce_margin(other, step_m);
+                let beside = self.stencil.run_of[other as usize];
                 if run == NONE && beside != NONE {
-                    self.stir(beside as usize, way_m);
+                    self.mark_unsettled(beside as usize, step_m);
                 }
             }
         }
     }
 
-    /// Takes a way of an element or of a neighbour from what its run has to spare \[m\].
-    fn narrow(&mut self, element: u32, way_m: f32) {
-        let run = self.weave.run_of[element as usize];
-        if let Some(spare) = self.pace.spare_m.get_mut(run as usize) {
-            *spare -= way_m;
+    /// Subtracts a step of a node or of its neighbour from the margin of its run \[m\].
+    fn reduce_margin(&mut self, node: u32, step_m: f32) {
+        let run = self.stencil.run_of[node as usize];
+        if let Some(spare) = self.active_set.margin_m.get_mut(run as usize) {
+            *spare -= step_m;
         }
     }
 
-    /// Where tools are deep in elements, since these cannot leave alone, asks the chain to move them out,
-    /// and keeps what it did if that cost no energy; gives what it took out \[J\].
-    fn unfold(&mut self, dt_s: f64) -> f64 {
-        // only a tear of the step before goes on in this one
-        let tore = std::mem::take(&mut self.wield.tore);
-        self.chain.controls.clear();
-        let deep_m = f64::from(self.params.deep) * self.spacing_m;
-        for &element in self.contact.touched.iter().flatten() {
-            let at_m = self.elements.at_m(element);
-            let depths = self
-                .contact
-                .rods
-                .iter()
-                .flatten()
-                .map(|rod| rod.depth_m(&at_m));
+    /// Moves nodes out of tools by ChainMail where they are too deep to leave by relaxation. Keeps the motion if it
+    /// adds no energy; returns the dissipated energy \[J\].
+    fn resolve_deep_contact(&mut self) -> f64 {
+        // only a tear in the previous step continues in this one
+        let continues = std::mem::take(&mut self.instruments.tore_last_step);
+        self.chainmail.targets.clear();
+        let deep_m = f64::from(self.params.chainmail_depth) * self.spacing_m;
+        for &node in self.contact.touched.iter().flatten() {
+            let at_m = self.nodes.position_m(node);
+            let shapes = self.contact.shapes.iter().flatten();
+            let depths = shapes.map(|shape| shape.depth_m(&at_m));
             let deepest = depths.max_by(|a, b| a.0.total_cmp(&b.0));
             if let Some((depth_m, out)) = deepest.filter(|(depth_m, _)| *depth_m > deep_m) {
-                let control = self.control(element, at_m + out * depth_m);
-                self.chain.controls.push(control);
+                let target = self.node_target(node, at_m + out * depth_m);
+                self.chainmail.targets.push(target);
             }
         }
-        for cling in self.contact.clings.iter().filter(|cling| cling.grasped()) {
-            let Some(rod) = &self.contact.rods[cling.tool] else {
+        for tie in self.contact.ties.iter().filter(|tie| tie.is_grasped()) {
+            let Some(shape) = &self.contact.shapes[tie.tool] else {
                 continue;
             };
-            let (at_m, place_m) = (self.elements.at_m(cling.element), cling.place_m(rod));
+            let (at_m, place_m) = (self.nodes.position_m(tie.node), tie.place_m(shape));
             if (place_m - at_m).norm() > deep_m {
-                let control = self.control(cling.element, place_m);
+                let target = self.node_target(tie.node, place_m);
                 // it may be deep in its tool too
-                let others = |other: &Control<f32>| other.element != control.element;
-                self.chain.controls.retain(others);
-                self.chain.controls.push(control);
+                let others = |other: &NodeTarget<f32>| other.node != target.node;
+                self.chainmail.targets.retain(others);
+                self.chainmail.targets.push(target);
             }
         }
-        if self.chain.controls.is_empty() {
+        if self.chainmail.targets.is_empty() {
             return 0.0;
         }
-        if self
-            .chain
-            .exact
-            .propagate(&mut self.elements, &self.chain.controls)
-            .is_err()
-        {
-            self.chain.refused += 1;
-            return self.tear(dt_s, tore);
-        }
-        self.dispose()
-    }
-
-    /// An element that is to be at a place \[m\].
-    fn control(&self, element: u32, place_m: Vec3) -> Control<f32> {
-        let to_m = place_m - self.elements.rest_m(element);
-        Control {
-            element,
-            to_m: to_m.map(single).into(),
+        let chain = &mut self.chainmail;
+        match chain.solver.propagate(&mut self.nodes, &chain.targets) {
+            Ok(_) => self.keep_if_dissipative(),
+            Err(_) => self.tear_links(continues),
         }
     }
 
-    /// Keeps what the chain did if that took energy out, and takes it back if not; gives what it took out
+    /// Returns a target that moves a node to a place \[m\].
+    fn node_target(&self, node: u32, place_m: Vec3) -> NodeTarget<f32> {
+        let to_m = place_m - self.nodes.rest_m(node);
+        NodeTarget {
+            node,
+            displacement_m: to_m.map(to_f32).into(),
+        }
+    }
+
+    /// Keeps the ChainMail motion if it dissipates energy, and reverts it otherwise; returns the dissipated energy
     /// \[J\].
-    fn dispose(&mut self) -> f64 {
-        self.gather();
-        let after_j = self.chain_j() + self.contact_j();
-        self.chain.exact.restore(&mut self.elements);
-        let before_j = self.chain_j() + self.contact_j();
-        self.follow(after_j <= before_j);
+    fn keep_if_dissipative(&mut self) -> f64 {
+        self.list_moved();
+        let after_j = self.moved_link_energy_j() + self.contact_energy_j();
+        self.chainmail.solver.restore(&mut self.nodes);
+        let before_j = self.moved_link_energy_j() + self.contact_energy_j();
+        if after_j <= before_j {
+            self.apply_moved();
+        }
         (before_j - after_j).max(0.0)
     }
 
-    /// Lists what the chain moved, and where to.
-    pub(super) fn gather(&mut self) {
-        self.chain.moved.clear();
-        let (chain, in_chain, elements) = (
-            &mut self.chain.moved,
-            &mut self.chain.is_moved,
-            &self.elements,
-        );
-        self.chain.exact.changes().for_each(|(element, _, _)| {
-            if !in_chain[element as usize] {
-                in_chain[element as usize] = true;
-                chain.push((element, elements.moved_m(element)));
-            }
-        });
+    /// Lists the nodes that ChainMail moved, and their displacements.
+    pub(super) fn list_moved(&mut self) {
+        let ChainmailState {
+            solver: chainmail,
+            moved,
+            to_m,
+            ..
+        } = &mut self.chainmail;
+        moved.clear();
+        for (node, _, _) in chainmail.changes() {
+            moved.add(node);
+        }
+        to_m.clear();
+        to_m.extend(moved.iter().map(|&node| self.nodes.displacement_m(node)));
     }
 
-    /// Puts what the chain moved where it put it, if that is to be.
-    pub(super) fn follow(&mut self, kept: bool) {
-        for index in 0..self.chain.moved.len() {
-            let (element, to_m) = self.chain.moved[index];
-            if kept {
-                let mut way_m = 0.0_f32;
-                for (moved_m, to) in self.elements.moved_m.iter_mut().zip(to_m) {
-                    way_m = way_m.max((to - moved_m[element as usize]).abs());
-                    moved_m[element as usize] = to;
-                }
-                self.stirred(element, way_m);
+    /// Applies the listed displacements.
+    pub(super) fn apply_moved(&mut self) {
+        for index in 0..self.chainmail.moved.len() {
+            let (node, to_m) = (self.chainmail.moved[index], self.chainmail.to_m[index]);
+            let mut step_m = 0.0_f32;
+            for (moved_m, to) in self.nodes.displacement_m.iter_mut().zip(to_m) {
+                step_m = step_m.max((to - moved_m[node as usize]).abs());
+                moved_m[node as usize] = to;
             }
-            self.chain.is_moved[element as usize] = false;
+            self.record_node_step(node, step_m);
         }
     }
 
-    /// Energy of all links of the elements that the chain moved, each once \[J\].
-    pub(super) fn chain_j(&self) -> f64 {
+    /// Returns the energy of all links of the moved nodes, each counted once \[J\].
+    pub(super) fn moved_link_energy_j(&self) -> f64 {
         let mut sum_j = 0.0;
-        for &(element, _) in &self.chain.moved {
-            for to in Direction::ALL {
-                let Some(other) = self.elements.neighbour(element, to) else {
-                    continue;
-                };
-                let share = if self.chain.is_moved[other as usize] {
+        for &node in &*self.chainmail.moved {
+            for (to, other) in self.nodes.neighbours(node, NeighbourDirection::ALL) {
+                let share = if self.chainmail.moved.has(other) {
                     0.25
                 } else {
                     0.5
                 };
-                let k = self.weave.stiffness[to.index()][element as usize];
-                let (own, other) = (self.elements.moved_m(element), self.elements.moved_m(other));
-                let apart2: f32 = own.iter().zip(other).map(|(a, b)| (b - a) * (b - a)).sum();
-                sum_j += share * f64::from(k) * f64::from(apart2);
+                let k = self.stencil.stiffness_npm[to.index()][node as usize];
+                let (own, other) = (
+                    self.nodes.displacement_m(node),
+                    self.nodes.displacement_m(other),
+                );
+                let offset2: f32 = own.iter().zip(other).map(|(a, b)| (b - a) * (b - a)).sum();
+                sum_j += share * f64::from(k) * f64::from(offset2);
             }
         }
         sum_j
     }
 
-    /// Counts the energy of all links anew; what the books had besides is the residual.
-    pub(super) fn audit(&mut self) {
-        self.pace.drift_m.fill(0.0);
-        let mut elastic_j = self.survey_all();
-        let loose = self.weave.loose.iter();
-        elastic_j += loose.map(|&element| self.links_up_j(element)).sum::<f64>();
-        self.account.ledger.residual_j += elastic_j - self.account.ledger.elastic_j;
-        self.account.ledger.elastic_j = elastic_j;
+    /// Recomputes the energy of all links; the difference from the ledger is added to the residual.
+    pub(super) fn recount_energy(&mut self) {
+        self.active_set.drift_m.fill(0.0);
+        let mut elastic_j = self.update_all_bounds();
+        let irregular = self.stencil.irregular.iter();
+        elastic_j += irregular
+            .map(|&e| upward_link_energies_j(&self.nodes, e).sum::<f64>())
+            .sum::<f64>();
+        self.balance.ledger.residual_j += elastic_j - self.balance.ledger.elastic_j;
+        self.balance.ledger.elastic_j = elastic_j;
     }
 
-    /// Energy of an element's links to its right, top and front \[J\].
-    fn links_up_j(&self, element: u32) -> f64 {
-        let ups = Direction::UP.into_iter();
-        ups.filter_map(|to| {
-            self.elements
-                .neighbour(element, to)
-                .map(|other| (to, other))
-        })
-        .map(|(to, other)| self.link_j(element, to, other))
-        .sum()
-    }
-
-    /// Energy of one link \[J\].
-    pub(super) fn link_j(&self, element: u32, to: Direction, other: u32) -> f64 {
-        let k = f64::from(self.weave.stiffness[to.index()][element as usize]);
-        let (own, other) = (self.elements.moved_m(element), self.elements.moved_m(other));
-        let apart = own.iter().zip(other).map(|(a, b)| f64::from(b - a));
-        0.5 * k * apart.map(|x| x * x).sum::<f64>()
-    }
-
-    /// What a tool feels: the slope of the contact energy.
-    fn felt(&self, index: usize, rod: &Rod) -> Reaction {
-        let mut felt = Reaction::default();
+    /// Returns the contact reaction of a tool: the gradient of the contact energy.
+    fn contact_reaction(&self, index: usize, shape: &PressingShape) -> Reaction {
+        let mut reaction = Reaction::default();
         let mut pairs = 0.0;
-        for element in self.contact.met() {
-            let at_m = self.elements.at_m(element);
-            let (depth_m, out) = rod.depth_m(&at_m);
+        for node in self.contact.nodes() {
+            let at_m = self.nodes.position_m(node);
+            let (depth_m, out) = shape.depth_m(&at_m);
             if depth_m <= 0.0 {
                 continue;
             }
-            let force_n = -out * (rod.stiffness_npm * depth_m);
-            felt.force_n += force_n;
-            let arm_m = rod.nearest_m(&at_m) - rod.from_m;
-            felt.torque_nm += arm_m.cross(&force_n);
-            felt.penetration_m = felt.penetration_m.max(depth_m);
-            felt.contacts += 1;
-            let sum = f64::from(self.weave.sum[element as usize]);
-            // what is pinned gives nothing
-            let sum = if self.elements.pinned(element) {
+            let force_n = -out * (shape.stiffness_npm * depth_m);
+            reaction.force_n += force_n;
+            let arm_m = shape.nearest_m(&at_m) - shape.from_m;
+            reaction.torque_nm += arm_m.cross(&force_n);
+            reaction.penetration_m = reaction.penetration_m.max(depth_m);
+            reaction.contacts += 1;
+            // a pinned node is rigid
+            let sum = if self.nodes.pinned(node) {
                 f64::INFINITY
             } else {
-                sum
+                f64::from(self.stencil.stiffness_sum_npm[node as usize])
             };
-            pairs += rod.stiffness_npm / (1.0 + rod.stiffness_npm / sum);
+            pairs += shape.stiffness_npm / (1.0 + shape.stiffness_npm / sum);
         }
-        self.add_ties(index, &mut felt);
-        let pressed_n = felt.force_n.norm();
+        self.add_tie_forces(index, &mut reaction);
+        let pressed_n = reaction.force_n.norm();
         if pressed_n > 0.0 {
-            felt.normal = felt.force_n / pressed_n;
-            felt.to_proxy_m = felt.normal * felt.penetration_m;
-            felt.stiffness_npm = pairs;
+            reaction.normal = reaction.force_n / pressed_n;
+            reaction.proxy_offset_m = reaction.normal * reaction.penetration_m;
+            reaction.stiffness_npm = pairs;
         }
-        felt
+        reaction
     }
 }

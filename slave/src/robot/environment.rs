@@ -1,19 +1,19 @@
-//! Simple worlds to touch: the wall of teleop RP-1, and nothing.
+//! Simple environments to touch: the wall of teleop RP-1, and free space.
 
 use palpate_transport::{AXES, Axes};
 
 use super::{Environment, Probe};
 
-/// Height of the wall of RP-1 \[m\]: 10 mm from the start of its palpation.
+/// Height of the wall of RP-1 \[m\]: 10 mm below the start of its palpation.
 pub const WALL_Z_M: f64 = -0.010;
 /// Damping B_e of the wall of RP-1 \[N s/m\].
 pub const WALL_DAMPING_NSPM: f64 = 2.0;
 
-/// Nothing to touch.
+/// Environment without contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Free;
+pub struct FreeSpace;
 
-impl Environment for Free {
+impl Environment for FreeSpace {
     fn step(&mut self, _probe: &Probe, _dt_s: f64) -> Axes {
         [0.0; AXES]
     }
@@ -23,11 +23,11 @@ impl Environment for Free {
     }
 }
 
-/// A one-sided visco-elastic wall across z (teleop RP-1).
+/// One-sided visco-elastic wall across z (teleop RP-1).
 ///
 /// F_z = max(0, K_e d - B_e v_z) at depth d = z_wall - z > 0: it pushes and never pulls.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wall {
+pub struct ViscoelasticWall {
     /// Height of the surface \[m\].
     pub z_m: f64,
     /// Stiffness K_e \[N/m\].
@@ -37,8 +37,8 @@ pub struct Wall {
     depth_m: f64,
 }
 
-impl Wall {
-    /// The wall of RP-1 with stiffness K_e \[N/m\].
+impl ViscoelasticWall {
+    /// Creates the wall of RP-1 with stiffness K_e \[N/m\].
     #[must_use]
     pub fn rp1(stiffness_npm: f64) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Wall {
     }
 }
 
-impl Environment for Wall {
+impl Environment for ViscoelasticWall {
     fn step(&mut self, probe: &Probe, _dt_s: f64) -> Axes {
         // max() drops a not-a-number
         self.depth_m = (self.z_m - probe.position_m[2]).max(0.0);
@@ -77,7 +77,7 @@ mod tests {
             velocity_mps: [0.0, 0.0, v_mps, 0.0],
             closed: false,
         };
-        let force_n = Wall::rp1(300.0).step(&probe, 1e-4);
+        let force_n = ViscoelasticWall::rp1(300.0).step(&probe, 1e-4);
         assert_eq!([force_n[0], force_n[1], force_n[3]], [0.0; 3]);
         force_n[2]
     }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn stores_half_of_force_times_depth() {
-        let mut wall = Wall::rp1(300.0);
+        let mut wall = ViscoelasticWall::rp1(300.0);
         let probe = Probe {
             position_m: [0.0, 0.0, -0.020, 0.0],
             ..Probe::default()

@@ -1,4 +1,4 @@
-//! The ideal robot of teleop RP-1: a point mass on every axis.
+//! Ideal robot of teleop RP-1: a point mass on every axis.
 //!
 //! m dv/dt = F - b v + F_environment, semi-implicit Euler at 0.1 ms, F held between writes. Its
 //! force reading is the true force of the environment in the last sub-step.
@@ -6,20 +6,20 @@
 use palpate_port::mass::PointMass;
 use palpate_transport::{AXES, Axes};
 
-use super::simulated::{Plant, Simulated};
-use super::{Environment, Reading, RobotCaps};
+use super::simulated::{Plant, SimulatedRobot};
+use super::{Environment, RobotReading};
 
 /// Mass m \[kg\] (teleop RP-1).
 pub const MASS_KG: f64 = 0.5;
 /// Damping b \[N s/m\] (teleop RP-1).
 pub const DAMPING_NSPM: f64 = 3.0;
-/// Largest force that is taken \[N\]: far beyond use, it only keeps the state finite.
+/// Largest force that is accepted \[N\]: far beyond use, it only keeps the state finite.
 const FORCE_N_MAX: f64 = 1000.0;
 
-/// The ideal point-mass robot.
-pub(super) type MassRobot = Simulated<Mass>;
+/// Ideal point-mass robot.
+pub(super) type MassRobot = SimulatedRobot<Mass>;
 
-/// The point mass under its command.
+/// Point mass under its command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mass {
     body: PointMass,
@@ -28,26 +28,21 @@ pub(super) struct Mass {
 }
 
 impl MassRobot {
-    /// A robot at rest at `start_m` \[m\] in `environment`.
+    /// Creates a robot at rest at `start_m` \[m\] in `environment`.
     #[must_use]
     pub(super) fn new(start_m: Axes, environment: Box<dyn Environment>) -> Self {
         let mass = Mass {
-            body: PointMass::at(start_m),
+            body: PointMass::at_rest(start_m),
             contact_n: [0.0; AXES],
             force_n: [0.0; AXES],
         };
-        Self::of(mass, 0.0, environment)
+        Self::from_plant(mass, 0.0, environment)
     }
 }
 
 impl Plant for Mass {
-    fn caps(&self) -> RobotCaps {
-        RobotCaps {
-            name: "simulated-mass",
-            force_n_max: [FORCE_N_MAX; AXES],
-            force_sensor: true,
-            real: false,
-        }
+    fn force_n_max(&self) -> Axes {
+        [FORCE_N_MAX; AXES]
     }
 
     fn body(&self) -> &PointMass {
@@ -68,14 +63,14 @@ impl Plant for Mass {
         self.force_n = *force_n;
     }
 
-    fn read(&mut self, _passed_s: f64, energy_j: f64) -> Reading {
-        Reading {
+    fn read(&mut self, _passed_s: f64, energy_j: f64) -> RobotReading {
+        RobotReading {
             position_m: self.body.position_m,
             velocity_mps: self.body.velocity_mps,
             contact_force_n: self.contact_n,
             force_valid: true,
             tissue_energy_j: energy_j,
-            ..Reading::default()
+            ..RobotReading::default()
         }
     }
 }
@@ -85,12 +80,12 @@ mod tests {
     use palpate_transport::Time;
 
     use super::super::Robot;
-    use super::super::environment::{Free, Wall};
+    use super::super::environment::{FreeSpace, ViscoelasticWall};
     use super::*;
 
     #[test]
-    fn coasts_as_the_closed_form_does() {
-        let mut robot = MassRobot::new([0.0; AXES], Box::new(Free));
+    fn coasting_matches_the_closed_form() {
+        let mut robot = MassRobot::new([0.0; AXES], Box::new(FreeSpace));
         robot.read(Time(0));
         let tau_s = MASS_KG / DAMPING_NSPM;
         for ms in 1..1000_i64 {
@@ -105,9 +100,9 @@ mod tests {
 
     #[test]
     fn rests_on_the_wall_at_force_over_stiffness() {
-        let mut robot = MassRobot::new([0.0; AXES], Box::new(Wall::rp1(1000.0)));
+        let mut robot = MassRobot::new([0.0; AXES], Box::new(ViscoelasticWall::rp1(1000.0)));
         robot.read(Time(0));
-        let mut reading = Reading::default();
+        let mut reading = RobotReading::default();
         for ms in 1..10_000 {
             robot.write(&[0.0, 0.0, -2.0, 0.0], false);
             reading = robot.read(Time(ms * 1_000_000));
@@ -118,9 +113,9 @@ mod tests {
     }
 
     #[test]
-    fn issue_a_robot_whose_process_stops_went_on_under_its_last_command() {
+    fn issue_robot_moved_on_after_its_process_stopped() {
         for (wall_npm, push_n) in [(0.0, 2.0), (300.0, -2.0_f64)] {
-            let mut robot = MassRobot::new([0.0; AXES], Box::new(Wall::rp1(wall_npm)));
+            let mut robot = MassRobot::new([0.0; AXES], Box::new(ViscoelasticWall::rp1(wall_npm)));
             let mut reading = robot.read(Time(0));
             for ms in 1..400 {
                 // at half a metre a second in the air, or settled on the wall
@@ -131,7 +126,7 @@ mod tests {
             let left_m = reading.position_m[2];
             let late = robot.read(Time(650 * 1_000_000));
             let speed_mps = reading.velocity_mps[2].abs();
-            // what it covers before it notices, and while it brakes
+            // distance until the drive notices, and while it brakes
             let allowed_m = 5e-4 + 5e-3 * speed_mps;
             let moved_m = (late.position_m[2] - left_m).abs();
             assert!(moved_m < allowed_m, "{moved_m} m at {speed_mps} m/s");

@@ -1,60 +1,41 @@
-//! Which simulated robot a session has, as data (ours).
+//! Parameters of the simulated robot of a session (ours).
 
-use palpate_port::FieldError;
-use palpate_transport::Axes;
+use palpate_transport::{Axes, FieldError, params};
 use serde::{Deserialize, Serialize};
 
 use super::mass::MassRobot;
 use super::palpator::{Palpator, PalpatorParams};
 use super::{Environment, Robot};
 
-/// Kinds of simulated robots.
+/// Kind of simulated robot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RobotKind {
     /// Cartesian palpator with a gripper and a force sensor.
     #[default]
     Palpator,
-    /// The ideal point mass of teleop RP-1.
+    /// Ideal point mass of teleop RP-1.
     Mass,
 }
 
-/// A simulated robot.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RobotParams {
-    /// The robot.
-    pub kind: RobotKind,
-    /// Where it begins: x, y, z and opening \[m\]. Let it be where the operator's script begins.
-    pub start_m: Axes,
-    /// Parameters of the palpator, if the robot is one.
-    pub palpator: PalpatorParams,
-}
-
-impl Default for RobotParams {
-    fn default() -> Self {
-        Self {
-            kind: RobotKind::default(),
-            start_m: [0.0, 0.0, 0.028, 0.020],
-            palpator: PalpatorParams::default(),
-        }
+params! {
+    /// Parameters of a simulated robot.
+    #[derive(Copy)]
+    pub struct RobotParams: "" then palpator_is_valid {
+        /// Kind of the robot.
+        pub kind: RobotKind = RobotKind::default(),
+        /// Start position: x, y, z and opening \[m\]. Choose the start of the operator's script.
+        pub start_m: Axes = [0.0, 0.0, 0.028, 0.020] => (-1.0..=1.0),
+        /// Parameters of the palpator, if the robot is one.
+        pub palpator: PalpatorParams = PalpatorParams::default(),
     }
 }
 
-impl RobotParams {
-    /// Check every field.
-    ///
-    /// # Errors
-    /// [`FieldError`] names the first field that cannot be used.
-    pub fn validate(&self) -> Result<(), FieldError> {
-        for value in self.start_m {
-            FieldError::between("start_m", value, -1.0, 1.0)?;
-        }
-        self.palpator.validate()
-    }
+fn palpator_is_valid(robot: &RobotParams) -> Result<(), FieldError> {
+    robot.palpator.validate()
 }
 
-/// Build the robot in its environment; `seed` draws the noise of its sensors. The parameters must
+/// Builds the robot in its environment; `seed` draws the noise of its sensors. The parameters must
 /// have passed [`RobotParams::validate`].
 #[must_use]
 pub fn build(params: &RobotParams, environment: Box<dyn Environment>, seed: u64) -> Box<dyn Robot> {

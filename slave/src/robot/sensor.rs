@@ -1,38 +1,27 @@
-//! A simulated force sensor: first-order low-pass, bias, white noise, range (seed-004 section 5:
+//! Simulated force sensor: first-order low-pass, bias, white noise, range (seed-004 section 5:
 //! 0.01 N noise for a palpator; the rest ours).
 
-use palpate_port::encoder::low_pass_share;
-use palpate_transport::{AXES, Axes, chance};
+use palpate_port::encoder::low_pass_gain;
+use palpate_transport::{AXES, Axes, params, random};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use serde::{Deserialize, Serialize};
 
-/// Parameters of a force sensor.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SensorParams {
-    /// Standard deviation of the noise of one reading \[N\].
-    pub noise_n: f64,
-    /// Cut-off of the low-pass \[Hz\].
-    pub cutoff_hz: f64,
-    /// Constant error, by axis \[N\].
-    pub bias_n: Axes,
-    /// Largest force that it can read \[N\].
-    pub range_n: f64,
-}
-
-impl Default for SensorParams {
-    fn default() -> Self {
-        Self {
-            noise_n: 0.010,
-            cutoff_hz: 200.0,
-            bias_n: [0.0; AXES],
-            range_n: 20.0,
-        }
+params! {
+    /// Parameters of a force sensor.
+    #[derive(Copy)]
+    pub struct SensorParams: "palpator.sensor." {
+        /// Standard deviation of the noise of one reading \[N\].
+        pub noise_n: f64 = 0.010 => (0.0..=1.0),
+        /// Cut-off of the low-pass \[Hz\].
+        pub cutoff_hz: f64 = 200.0 => (1.0..=5000.0),
+        /// Constant error, by axis \[N\].
+        pub bias_n: Axes = [0.0; AXES] => (-10.0..=10.0),
+        /// Largest force that it can read \[N\].
+        pub range_n: f64 = 20.0 => (0.1..=1000.0),
     }
 }
 
-/// A force sensor at work.
+/// State of a force sensor.
 #[derive(Debug, Clone)]
 pub(super) struct Sensor {
     params: SensorParams,
@@ -42,26 +31,26 @@ pub(super) struct Sensor {
 }
 
 impl Sensor {
-    /// A sensor that has seen no force, looked at every `dt_s` \[s\].
+    /// Creates a sensor at zero force, stepped every `dt_s` \[s\].
     pub(super) fn new(params: SensorParams, dt_s: f64, seed: u64) -> Self {
         Self {
             params,
-            share: low_pass_share(params.cutoff_hz, dt_s),
+            share: low_pass_gain(params.cutoff_hz, dt_s),
             filtered_n: [0.0; AXES],
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
         }
     }
 
-    /// Feel `force_n` \[N\] for one step.
-    pub(super) fn feel(&mut self, force_n: &Axes) {
+    /// Filters `force_n` \[N\] for one step.
+    pub(super) fn filter(&mut self, force_n: &Axes) {
         for (filtered_n, force_n) in self.filtered_n.iter_mut().zip(force_n) {
             *filtered_n += self.share * (force_n - *filtered_n);
         }
     }
 
-    /// One reading \[N\].
+    /// Returns one reading \[N\].
     pub(super) fn read(&mut self) -> Axes {
-        let [[a, b], [c, d]] = [(); 2].map(|()| chance::normal_pair(&mut self.random));
+        let [[a, b], [c, d]] = [(); 2].map(|()| random::normal_pair(&mut self.random));
         let noise = [a, b, c, d];
         let range_n = self.params.range_n;
         core::array::from_fn(|axis| {
@@ -78,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noise_has_its_mean_and_spread() {
+    fn noise_has_the_stated_mean_and_deviation() {
         let params = SensorParams {
             bias_n: [0.5, 0.0, -0.25, 0.0],
             ..SensorParams::default()
@@ -97,14 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_seen_as_by_a_first_order_filter() {
+    fn step_is_read_through_a_first_order_filter() {
         let quiet = SensorParams {
             noise_n: 0.0,
             ..SensorParams::default()
         };
         let mut sensor = Sensor::new(quiet, 1e-4, 7);
         for step in 1..100 {
-            sensor.feel(&[2.0; AXES]);
+            sensor.filter(&[2.0; AXES]);
             let wanted_n = 2.0 * (1.0 - libm::exp(-2.0 * PI * 200.0 * f64::from(step) * 1e-4));
             assert!((sensor.read()[2] - wanted_n).abs() < 1e-9);
         }

@@ -1,58 +1,56 @@
-//! What every simulated robot has: its environment, the plant's time, the drive's brake, and what went wrong.
+//! Common parts of simulated robots: environment, the plant's time, the drive's brake, and faults.
 
-use palpate_port::Counts;
+use palpate_port::fixed_stepper::{FixedStepper, SUBSTEP_S};
+use palpate_port::limit::limited;
 use palpate_port::mass::PointMass;
-use palpate_port::pace::{Pace, SUBSTEP_S};
-use palpate_transport::{Axes, Stroke, Time};
+use palpate_transport::{AXES, Axes, Time};
 
 use super::brake::Brake;
-use super::{Environment, Opened, Probe, Reading, Robot, RobotCaps, StrokeRefusal};
+use super::{Environment, Probe, Robot, RobotReading};
 
-/// Largest force of an environment that is believed \[N\].
+/// Largest accepted force of an environment \[N\].
 const CONTACT_N_MAX: f64 = 1000.0;
 
-/// What moves, and what is measured of it.
+/// Moving plant with its sensors.
 pub(super) trait Plant: Send {
-    /// What the robot can do.
-    fn caps(&self) -> RobotCaps;
+    /// Largest actuator force, by axis \[N\].
+    fn force_n_max(&self) -> Axes;
 
-    /// The body of probe and gripper.
+    /// Body of probe and gripper.
     fn body(&self) -> &PointMass;
 
-    /// Advance by one sub-step under the environment's force and what the drive's own loop adds, both \[N\].
+    /// Advances by one sub-step under the environment's force and the force of the drive's own loop, both \[N\].
     fn step(&mut self, contact_n: &Axes, held_n: &Axes);
 
-    /// Take a command that is within [`RobotCaps::force_n_max`] \[N\].
+    /// Takes a command that is within [`Self::force_n_max`] \[N\].
     fn command(&mut self, force_n: &Axes);
 
-    /// Read the sensors `passed_s` \[s\] after the last reading; `energy_j` \[J\] is in the environment.
-    fn read(&mut self, passed_s: f64, energy_j: f64) -> Reading;
+    /// Reads the sensors `passed_s` \[s\] after the last reading; `energy_j` \[J\] is in the environment.
+    fn read(&mut self, passed_s: f64, energy_j: f64) -> RobotReading;
 }
 
 /// A simulated robot in its environment.
-pub(super) struct Simulated<P> {
+pub(super) struct SimulatedRobot<P> {
     environment: Box<dyn Environment>,
-    pace: Pace,
+    stepper: FixedStepper,
     closed: bool,
     pub(super) plant: P,
     brake: Brake,
-    counts: Counts,
 }
 
-impl<P: Plant> Simulated<P> {
-    /// A plant at rest whose actuators lag by `lag_s` \[s\].
-    pub(super) fn of(plant: P, lag_s: f64, environment: Box<dyn Environment>) -> Self {
+impl<P: Plant> SimulatedRobot<P> {
+    /// Creates a robot at rest whose actuators lag by `lag_s` \[s\].
+    pub(super) fn from_plant(plant: P, lag_s: f64, environment: Box<dyn Environment>) -> Self {
         Self {
             environment,
-            pace: Pace::default(),
+            stepper: FixedStepper::default(),
             closed: false,
             plant,
-            brake: Brake::behind(lag_s),
-            counts: Counts::default(),
+            brake: Brake::with_lag(lag_s),
         }
     }
 
-    /// Advance by one sub-step.
+    /// Advances by one sub-step.
     fn step(&mut self) {
         let PointMass {
             position_m,
@@ -64,56 +62,33 @@ impl<P: Plant> Simulated<P> {
             closed: self.closed,
         };
         let contact_n = self.environment.step(&probe, SUBSTEP_S);
-        let contact_n = self.counts.trusted(&contact_n, CONTACT_N_MAX);
+        let contact_n = limited(&contact_n, &[CONTACT_N_MAX; AXES]);
         let held_n = self.brake.added_n(&position_m, &velocity_mps);
         self.plant.step(&contact_n, &held_n);
     }
 }
 
-impl<P: Plant> Robot for Simulated<P> {
-    fn caps(&self) -> RobotCaps {
-        self.plant.caps()
-    }
-
-    fn read(&mut self, now: Time) -> Reading {
-        let steps = self.pace.advance(now);
+impl<P: Plant> Robot for SimulatedRobot<P> {
+    fn read(&mut self, now: Time) -> RobotReading {
+        let steps = self.stepper.advance(now);
         for _ in 0..steps {
             self.step();
         }
         let passed_s = f64::from(steps) * SUBSTEP_S;
-        Reading {
-            opened: self.environment.opened(),
+        RobotReading {
+            edits: self.environment.edits(),
             ..self.plant.read(passed_s, self.environment.energy_j())
         }
     }
 
     fn write(&mut self, force_n: &Axes, closed: bool) {
-        let limit_n = self.plant.caps().force_n_max;
-        self.plant.command(&self.counts.accepted(force_n, &limit_n));
+        self.plant
+            .command(&limited(force_n, &self.plant.force_n_max()));
         self.closed = closed;
         self.brake.renew();
     }
 
-    fn replay(&mut self, stroke: &Stroke) -> Result<(), StrokeRefusal> {
-        self.environment.replay(stroke)
-    }
-
-    fn opened(&self) -> Opened {
-        self.environment.opened()
-    }
-
-    fn foreign(&self, run: u64) -> u64 {
-        self.environment.foreign(run)
-    }
-
-    fn done(&self, number: u64) -> Option<Stroke> {
-        self.environment.done(number)
-    }
-
-    fn counts(&self) -> Counts {
-        Counts {
-            time_jumps: self.pace.jumps(),
-            ..self.counts
-        }
+    fn environment(&mut self) -> Option<&mut dyn Environment> {
+        Some(self.environment.as_mut())
     }
 }

@@ -1,20 +1,21 @@
-//! Run a case: does the channel stay passive and every limit hold, and what was seen on the way?
+//! Run of a case: passivity of the channel, limits, and features.
 
 use palpate_session::audit::{Audit, Auditor, TOLERANCE_J};
-use palpate_session::lab::{Lockstep, Session};
+use palpate_session::lab::{TickRecords, VirtualSession};
+use palpate_tests::least_energy_j;
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
 
-use super::case::{Case, Event, What};
+use super::case::{Case, Event, EventKind};
 
-/// Bits of what a run can show.
+/// Number of feature bits of a run.
 const FEATURES: usize = 1 << 16;
 
-/// Rounding of a motion that must be none \[m\].
+/// Largest displacement of a port that must not move \[m\].
 const STILL_M: f64 = 1e-12;
 
-/// Which features a run, or all of them, have shown.
+/// Set of features of one run or of all.
 #[derive(Clone)]
 pub(crate) struct Features(Vec<u64>);
 
@@ -26,7 +27,7 @@ impl Default for Features {
 
 impl Features {
     fn see(&mut self, parts: &[u64]) {
-        // FNV-1a: the same on every machine
+        // FNV-1a is the same on every machine
         let hash = parts.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, part| {
             (hash ^ part).wrapping_mul(0x0100_0000_01b3)
         });
@@ -34,7 +35,7 @@ impl Features {
         self.0[bit / 64] |= 1 << (bit % 64);
     }
 
-    /// Add those of another; how many were new.
+    /// Adds the features of another run; returns the number of new ones.
     pub(crate) fn join(&mut self, other: &Self) -> u32 {
         let words = self.0.iter_mut().zip(&other.0);
         words
@@ -51,38 +52,38 @@ impl Features {
     }
 }
 
-/// What was broken.
+/// Violation found by a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Broken {
-    /// Less energy than none in the channel, of an axis or all \[J\].
+pub(crate) enum Violation {
+    /// Negative channel energy, of an axis or in total \[J\].
     Passivity(f64),
-    /// A force on the hand or the robot beyond its limit, or not a number \[N\].
+    /// Force on the operator or the robot beyond its limit, or NaN \[N\].
     Force(f64),
-    /// The port moved while the robot was not to move \[m\].
+    /// Displacement of the port while the robot must not move \[m\].
     Uncommanded(f64),
-    /// The port moved faster than its limit \[m/s\].
+    /// Velocity of the port beyond its limit \[m/s\].
     Speed(f64),
-    /// Both tissues did the same strokes of one run, and are open otherwise: how many strokes.
+    /// Number of edit batches after which the tissues at both ends differ although both applied them.
     Apart(u64),
 }
 
-/// What came of a case.
+/// Result of a case.
 pub(crate) struct Outcome {
-    pub(crate) broken: Option<Broken>,
+    pub(crate) violation: Option<Violation>,
     pub(crate) features: Features,
 }
 
-/// Run a case; `fault` spoils arriving frames, if there is one.
+/// Runs a case; `fault` modifies arriving frames, if there is one.
 pub(crate) fn attack(case: &Case, fault: Option<fn(&mut HapticFrame)>) -> Outcome {
     let config = case.config();
-    let mut session = Session::new(&config).expect("a case is valid");
+    let mut session = VirtualSession::new(&config).expect("a case is valid");
     if let Some(fault) = fault {
-        session.plant(fault);
+        session.inject_fault(fault);
     }
     let ticks = session.ticks();
     let mut features = Features::default();
     let mut watch = Watch::new(&config);
-    // the judge is fed as the session runs, so that an hour costs no more memory than a second
+    // the auditor runs along with the session, so that an hour needs no more memory than a second
     let mut judge = Auditor::new(Span(i64::MAX), Span(0));
     let mut next = [None; 2];
     for tick in 0..ticks {
@@ -92,12 +93,12 @@ pub(crate) fn attack(case: &Case, fault: Option<fn(&mut HapticFrame)>) -> Outcom
             }
         }
         let mut step = session.step();
-        // the judge knows the true time of both sides, whatever their clocks showed
+        // the auditor uses the true time of both sides, whatever their clocks show
         (step.master.now_ns, step.slave.now_ns) = (PERIOD.0 * tick as i64, PERIOD.0 * tick as i64);
         watch.look(&step);
-        // every 8th tick, for what lasts; and every change of what the guards did
+        // features of every 8th tick for lasting states, and of every change of the guards
         watch.show(case, tick, &step, &mut features);
-        // a side that pauses writes nothing
+        // a paused side writes no record
         if next[0].replace(step.master.tick) != Some(step.master.tick) {
             judge.master(&step.master);
         }
@@ -105,50 +106,53 @@ pub(crate) fn attack(case: &Case, fault: Option<fn(&mut HapticFrame)>) -> Outcom
             judge.slave(&step.slave);
         }
     }
-    let broken = watch.broken.or_else(|| active(&judge.finish()));
-    let broken = broken.or_else(|| apart(case, watch.last.as_ref()?));
-    Outcome { broken, features }
-}
-
-fn happen(what: What, session: &mut Session, watch: &mut Watch) {
-    match what {
-        What::Restart(side) => {
-            session.restart(side).expect("the scene is still there");
-            watch.loose |= side == Side::Slave;
-        }
-        What::Pause(side, missed) => session.pause(side, missed),
-        What::Hold(side, ticks) => session.hold(side, ticks),
-        // these are in the configuration
-        What::Link(_) | What::Retune(..) | What::Switch(_) | What::Grip(_) => {}
+    let violation = watch.violation.or_else(|| active(&judge.finish()));
+    let violation = violation.or_else(|| apart(case, watch.last.as_ref()?));
+    Outcome {
+        violation,
+        features,
     }
 }
 
-fn active(verdict: &Audit) -> Option<Broken> {
-    let axes = verdict.min_channel_energy_per_axis_j.iter().copied();
-    let least = axes.fold(verdict.min_channel_energy_j, f64::min);
-    (verdict.violations > 0 || least < -TOLERANCE_J).then_some(Broken::Passivity(least))
+fn happen(what: EventKind, session: &mut VirtualSession, watch: &mut Watch) {
+    match what {
+        EventKind::Restart(side) => {
+            session.restart(side).expect("the scene is still there");
+            watch.loose |= side == Side::Slave;
+        }
+        EventKind::Pause(side, missed) => session.miss_ticks(side, missed),
+        EventKind::Hold(side, ticks) => session.halt_ticks(side, ticks),
+        // configured before the session
+        EventKind::Link(_) | EventKind::Retune(..) | EventKind::Switch(_) | EventKind::Grip(_) => {}
+    }
 }
 
-/// Whether strokes that were done at both ends made other tissues of them; a master that began anew has other
-/// strokes than the tissue's.
-fn apart(case: &Case, last: &Lockstep) -> Option<Broken> {
-    let anew = |event: &Event| event.what == What::Restart(Side::Master);
+fn active(verdict: &Audit) -> Option<Violation> {
+    let least = least_energy_j(verdict);
+    let broken = least.is_nan() || least < -TOLERANCE_J;
+    (verdict.violations > 0 || broken).then_some(Violation::Passivity(least))
+}
+
+/// Returns a violation if both ends applied the same edit batches of one run and their tissues differ. A
+/// restarted master has other batches than the tissue.
+fn apart(case: &Case, last: &TickRecords) -> Option<Violation> {
+    let anew = |event: &Event| event.what == EventKind::Restart(Side::Master);
     let same = !case.events.iter().any(anew) && last.slave.strokes == last.master.strokes;
-    let told = last.master.topology != 0 && last.slave.topology != 0;
-    (same && told && last.master.topology != last.slave.topology)
-        .then_some(Broken::Apart(last.master.strokes))
+    let reported = last.master.topology != 0 && last.slave.topology != 0;
+    (same && reported && last.master.topology != last.slave.topology)
+        .then_some(Violation::Apart(last.master.strokes))
 }
 
-/// Looks after the limits.
+/// Monitor of the limits.
 struct Watch {
     hand_n_max: [f64; 4],
     robot_n_max: [f64; 4],
     speed_mps_max: [f64; 4],
-    last: Option<Lockstep>,
-    /// Whether the port may be put to where the robot is: a run of the slave begins.
+    last: Option<TickRecords>,
+    /// True if the port may jump to the robot: at the start of a run of the slave.
     loose: bool,
     events: [u32; 2],
-    broken: Option<Broken>,
+    violation: Option<Violation>,
 }
 
 impl Watch {
@@ -160,24 +164,24 @@ impl Watch {
             last: None,
             loose: true,
             events: [u32::MAX; 2],
-            broken: None,
+            violation: None,
         }
     }
 
-    fn look(&mut self, step: &Lockstep) {
+    fn look(&mut self, step: &TickRecords) {
         for axis in 0..4 {
             let (hand, robot) = (
                 step.master.port_force_n[axis],
                 step.slave.port_force_n[axis],
             );
-            // not a number is beyond any limit
+            // NaN is beyond any limit
             let beyond =
                 |force: f64, most: f64| force.is_nan() || force.abs() > most * (1.0 + 1e-12);
             if beyond(hand, self.hand_n_max[axis]) {
-                self.broken.get_or_insert(Broken::Force(hand));
+                self.violation.get_or_insert(Violation::Force(hand));
             }
             if beyond(robot, self.robot_n_max[axis]) {
-                self.broken.get_or_insert(Broken::Force(robot));
+                self.violation.get_or_insert(Violation::Force(robot));
             }
             let Some(last) = &self.last else { continue };
             if self.loose && step.slave.tick != last.slave.tick {
@@ -188,14 +192,15 @@ impl Watch {
             let ticks = step.slave.tick.saturating_sub(last.slave.tick).clamp(1, 21) as f64;
             let fastest_m = self.speed_mps_max[axis] * ticks * PERIOD.s();
             if moved_m > fastest_m * (1.0 + 1e-9) + STILL_M {
-                self.broken
-                    .get_or_insert(Broken::Speed(moved_m / PERIOD.s() / ticks));
+                self.violation
+                    .get_or_insert(Violation::Speed(moved_m / PERIOD.s() / ticks));
             }
             if step.slave.state != 1 && moved_m > STILL_M {
-                self.broken.get_or_insert(Broken::Uncommanded(moved_m));
+                self.violation
+                    .get_or_insert(Violation::Uncommanded(moved_m));
             }
         }
-        // a slave that is paused from the start has written nothing yet
+        // a slave that is paused from the start has not written a record yet
         let ticked = self
             .last
             .as_ref()
@@ -204,8 +209,8 @@ impl Watch {
         self.last = Some(*step);
     }
 
-    /// Mode x events x link state x levels of the account.
-    fn show(&mut self, case: &Case, tick: u64, step: &Lockstep, features: &mut Features) {
+    /// Records features: mode x events x link state x levels of the account.
+    fn show(&mut self, case: &Case, tick: u64, step: &TickRecords, features: &mut Features) {
         let sides = [&step.master, &step.slave];
         let events = sides.map(|record| record.events);
         if events == self.events && !tick.is_multiple_of(8) {
@@ -229,7 +234,7 @@ impl Watch {
     }
 }
 
-/// Sign and power of a thousand, from 1 pJ.
+/// Returns the sign and the power of a thousand, from 1 pJ.
 fn bucket(level_j: f64) -> u64 {
     let edges = [1e-12, 1e-9, 1e-6, 1e-3, 1.0];
     let size = edges.iter().filter(|edge| level_j.abs() >= **edge).count() as u64;

@@ -1,17 +1,20 @@
-//! One attack on the channel: a session and what happens to it, as data that can be written down.
+//! Cases of the adversary: a session and its events, as serialisable data.
 
-use palpate_master::device::grip::{Grip, Regrip};
+use palpate_master::device::grip::{Grip, GripChange};
 use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::params::HandleKind;
-use palpate_master::device::procedure::step::{Along, Glue, Incise, Times};
-use palpate_master::device::procedure::{Action, ProcedureParams, Step};
+use palpate_master::device::procedure::step::{GlueStep, InciseStep, PathStep, RevisionStep};
+use palpate_master::device::procedure::{ProcedureParams, ProcedureStep, StepAction};
 use palpate_master::device::script::{ScriptParams, SineParams};
-use palpate_master::predict::local::LocalModel;
+use palpate_master::predict::local_law::LocalModel;
 use palpate_session::config::{Config, LinkChange};
-use palpate_transport::codec::{CodecParams, Prediction};
-use palpate_transport::coupling::retune::{RETUNES_MAX, Retune};
-use palpate_transport::coupling::switch::{SWITCHES_MAX, Switch};
-use palpate_transport::coupling::{Matching, Mode, Relayed, Schedule, Switches};
+use palpate_tests::PASSIVE;
+use palpate_transport::codec::{CodecParams, PredictorKind};
+use palpate_transport::coupling::mode_switch::ModeSwitch;
+use palpate_transport::coupling::retune::ImpedanceChange;
+use palpate_transport::coupling::{
+    ImpedanceMatching, ImpedanceSchedule, Mode, ModeSchedule, RelayedForce,
+};
 use palpate_transport::link::{LinkParams, Outage};
 use palpate_transport::trace::Side;
 use palpate_transport::{AXES, Axes};
@@ -19,12 +22,15 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-/// One wave impedance for all axes.
+/// Largest number of changes of the impedance, and of switches, of one session.
+const CHANGES_MAX: usize = 8;
+
+/// Returns one wave impedance for all axes.
 fn isotropic() -> Axes {
     [1.0; AXES]
 }
 
-/// Seeded chance.
+/// Seeded random numbers.
 pub(crate) struct Dice(SplitMix64);
 
 impl Dice {
@@ -53,73 +59,73 @@ impl Dice {
     }
 }
 
-/// A session and what happens to it.
+/// Session and its events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
     pub(crate) seed: u64,
     pub(crate) duration_s: f64,
     pub(crate) mode: Mode,
-    pub(crate) matching: Matching,
+    pub(crate) matching: ImpedanceMatching,
     pub(crate) impedance_nspm: f64,
     #[serde(default = "isotropic")]
     pub(crate) impedance_ratio: Axes,
-    pub(crate) drift_rate_hz: f64,
+    pub(crate) drift_per_s: f64,
     pub(crate) reserve_ticks: f64,
-    pub(crate) relayed: Relayed,
+    pub(crate) relayed: RelayedForce,
     pub(crate) wave_filter_hz: f64,
     pub(crate) delay_gain: bool,
-    pub(crate) reflect_hz: f64,
+    pub(crate) reflect_per_s: f64,
     #[serde(default)]
     pub(crate) control_filter_hz: f64,
     #[serde(default)]
-    pub(crate) recover_hz: f64,
+    pub(crate) recovery_per_s: f64,
     #[serde(default)]
     pub(crate) local: LocalModel,
     pub(crate) tank_nspm_max: f64,
     pub(crate) pspm_npm: f64,
-    /// After how long the handle lets go of a force; 0 for one that never does.
+    /// Time after which the handle releases a force \[s\]; 0 for never.
     pub(crate) let_go_s: f64,
-    /// Share of the ticks that are too late for a step of the twin.
+    /// Fraction of ticks that are too late for a step of the twin.
     pub(crate) masked_share: f64,
     pub(crate) offset_ms: f64,
     pub(crate) skew_ppm: f64,
     pub(crate) grip: Grip,
     pub(crate) handle: HandleKind,
-    /// Amplitude and frequency of a sine; the palpation script without.
+    /// Amplitude and frequency of a sine; without it, the palpation script.
     pub(crate) sine: Option<[f64; 2]>,
-    /// What the robot touches: `wall:K`, or `patch-lump`, a sheet that costs little.
+    /// Tissue of the robot: `wall:K`, or `patch-lump`, a small sheet.
     pub(crate) tissue: String,
-    /// Tissue at both ends that instruments open, with where a scalpel goes in and comes out of it and how deep,
-    /// and what another instrument then does there \[m\]; in place of the tissue and of what the operator does.
+    /// Incision by the operator, in place of `tissue` and of the operator's script: tissue at both ends that
+    /// instruments can open.
     #[serde(default)]
     pub(crate) opening: Option<Opening>,
-    /// The codec, if it is on.
+    /// Codec, if it is on.
     pub(crate) codec: Option<CodecParams>,
     pub(crate) forward: LinkParams,
     pub(crate) back: LinkParams,
     pub(crate) events: Vec<Event>,
 }
 
-/// An operator who cuts, and then does something else there.
+/// Operator that makes an incision, then a second operation there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opening {
-    /// Where the scalpel goes in and comes out, x and y \[m\].
+    /// Start and end of the incision, x and y \[m\].
     pub(crate) from_m: [f64; 2],
     pub(crate) to_m: [f64; 2],
-    /// How deep \[m\].
+    /// Depth \[m\].
     pub(crate) depth_m: f64,
-    /// How fast a hand at work goes \[m/s\].
+    /// Working speed \[m/s\].
     pub(crate) work_mps: f64,
-    pub(crate) then: Then,
-    /// The remote tissue has a lump that the twin lacks.
+    pub(crate) then: FollowUp,
+    /// True if the remote tissue has a lump that the twin lacks.
     pub(crate) lump: bool,
 }
 
-/// What may follow a cut.
+/// Operation after an incision.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Then {
+pub(crate) enum FollowUp {
     Carve,
     Glue,
     Tack,
@@ -135,29 +141,34 @@ impl Opening {
             to_m,
             depth_m: dice.between(0.001, 0.008),
             work_mps: dice.pick(&[0.02, 0.05, 0.15]),
-            then: dice.pick(&[Then::Carve, Then::Glue, Then::Tack, Then::Undo]),
+            then: dice.pick(&[
+                FollowUp::Carve,
+                FollowUp::Glue,
+                FollowUp::Tack,
+                FollowUp::Undo,
+            ]),
             lump: dice.chance(0.3),
         }
     }
 
-    /// The operator, as steps.
+    /// Returns the operator as steps.
     fn script(&self) -> ScriptParams {
         let [from, to] = [self.from_m, self.to_m].map(|[x, y]| [x, y, 0.0]);
-        let along = || Along {
+        let along = || PathStep {
             path_m: vec![to, from],
             speed_mps: None,
         };
-        let incise = Action::Incise(Incise {
+        let incise = StepAction::Incise(InciseStep {
             path_m: vec![from, to],
             depth_m: self.depth_m,
             edge_m: None,
             speed_mps: None,
         });
         let then = match self.then {
-            Then::Carve => Action::Carve(along()),
-            Then::Tack => Action::Tack(along()),
-            Then::Undo => Action::Undo(Times { times: 1 }),
-            Then::Glue => Action::Glue(Glue {
+            FollowUp::Carve => StepAction::Carve(along()),
+            FollowUp::Tack => StepAction::Tack(along()),
+            FollowUp::Undo => StepAction::Undo(RevisionStep { times: 1 }),
+            FollowUp::Glue => StepAction::Glue(GlueStep {
                 path_m: vec![to, from],
                 reach_m: 0.003,
                 speed_mps: None,
@@ -167,43 +178,43 @@ impl Opening {
             speed_mps: 0.3,
             work_mps: self.work_mps,
             step: [incise, then]
-                .map(|action| Step { name: None, action })
+                .map(|action| ProcedureStep { name: None, action })
                 .into(),
             ..ProcedureParams::default()
         })
     }
 }
 
-/// Something that happens at a moment.
+/// Event of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Event {
-    /// When, in parts of the session.
+    /// Time as a fraction of the session.
     pub(crate) at: f64,
-    pub(crate) what: What,
+    pub(crate) what: EventKind,
 }
 
-/// What can happen.
+/// Kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum What {
-    /// Another network, both ways.
+pub(crate) enum EventKind {
+    /// Change of the network in both directions.
     Link(LinkParams),
-    /// A side begins anew.
+    /// Restart of a side.
     Restart(Side),
-    /// A side misses so many ticks.
+    /// Number of missed ticks of a side.
     Pause(Side, u64),
-    /// A side lets no motion pass for so many ticks: the operator's clutch, or a command.
+    /// Number of ticks without motion of a side: the operator's clutch, or a command.
     Hold(Side, u64),
-    /// The wave impedance changes to so much, over so long.
+    /// Change of the wave impedance to a value \[N s/m\], over a time \[s\].
     Retune(f64, f64),
-    /// Another passive method.
+    /// Switch to another passive method.
     Switch(Mode),
-    /// The hand takes the handle otherwise, or lets go of it.
+    /// Change of the operator's grip, or release of the handle.
     Grip(Grip),
 }
 
-/// One direction: one way up to 500 ms, jitter to 100 ms, loss to 30 %, outages to 5 s, and everything
-/// else; each of them often none, and often anything.
+/// Draws one direction of a network: delay up to 500 ms, jitter to 100 ms, loss to 30 %, outages to 5 s, and
+/// the other faults; each of them often none.
 pub(crate) fn link(dice: &mut Dice) -> LinkParams {
     LinkParams {
         oneway_ms: dice.pick(&[0.0, 3.0, 50.0, 500.0]) * dice.unit(),
@@ -228,7 +239,7 @@ fn codec(dice: &mut Dice) -> CodecParams {
         weber_per_mps: dice.pick(&[0.0, 2.0]),
         smooth_s: dice.pick(&[0.0, 0.01, 0.1]),
         keep_alive_s: dice.pick(&[0.003, 0.024, 0.049]),
-        predictor: dice.pick(&[Prediction::Zoh, Prediction::Linear]),
+        predictor: dice.pick(&[PredictorKind::Zoh, PredictorKind::Linear]),
         loss_expected: dice.pick(&[0.0, 0.1]),
         ..config_codec_on()
     }
@@ -244,35 +255,24 @@ fn side(dice: &mut Dice) -> Side {
     dice.pick(&[Side::Master, Side::Slave])
 }
 
-/// Ticks that a side may miss at once, to 250 ms: often as long as a device holds a force, and near the
-/// most that a tick accounts for.
+/// Numbers of ticks that a side may miss at once, to 250 ms: often as long as a device holds a force, and
+/// near the largest accounted time.
 pub(crate) const PAUSES: [u64; 9] = [1, 2, 3, 5, 19, 20, 60, 120, 250];
 
 const GRIPS: [Grip; 3] = [Grip::Firm, Grip::Light, Grip::None];
 
-/// The modes that a session may switch to.
-const SWITCHED: [Mode; 7] = [
-    Mode::Wave,
-    Mode::Tdpa,
-    Mode::WaveTdpa,
-    Mode::Tank,
-    Mode::Pspm,
-    Mode::Mmt,
-    Mode::Auto,
-];
-
 fn event(dice: &mut Dice) -> Event {
     let what = match dice.below(10) {
-        0 => What::Restart(side(dice)),
-        1 | 2 => What::Pause(side(dice), dice.pick(&PAUSES)),
-        3 => What::Hold(side(dice), dice.pick(&[1, 10, 100, 1000])),
-        4 => What::Retune(
+        0 => EventKind::Restart(side(dice)),
+        1 | 2 => EventKind::Pause(side(dice), dice.pick(&PAUSES)),
+        3 => EventKind::Hold(side(dice), dice.pick(&[1, 10, 100, 1000])),
+        4 => EventKind::Retune(
             dice.pick(&[0.5, 5.0, 40.0, 100.0]) * dice.between(0.5, 2.0),
             dice.pick(&[0.0, 0.2, 1.0]),
         ),
-        5 => What::Grip(dice.pick(&GRIPS)),
-        6 => What::Switch(dice.pick(&SWITCHED)),
-        _ => What::Link(link(dice)),
+        5 => EventKind::Grip(dice.pick(&GRIPS)),
+        6 => EventKind::Switch(dice.pick(&PASSIVE)),
+        _ => EventKind::Link(link(dice)),
     };
     Event {
         at: dice.unit(),
@@ -281,7 +281,7 @@ fn event(dice: &mut Dice) -> Event {
 }
 
 impl Case {
-    /// Drawn whole.
+    /// Draws a complete case.
     pub(crate) fn random(seed: u64, duration_s: f64, modes: &[Mode]) -> Self {
         let dice = &mut Dice::of(seed);
         let events = dice.below(8);
@@ -290,17 +290,21 @@ impl Case {
             seed,
             duration_s,
             mode,
-            matching: dice.pick(&[Matching::None, Matching::Slave, Matching::Both]),
+            matching: dice.pick(&[
+                ImpedanceMatching::None,
+                ImpedanceMatching::Slave,
+                ImpedanceMatching::Both,
+            ]),
             impedance_nspm: dice.pick(&[1.0, 10.0, 60.0]),
             impedance_ratio: isotropic(),
-            drift_rate_hz: dice.between(0.0, 10.0),
+            drift_per_s: dice.between(0.0, 10.0),
             reserve_ticks: dice.pick(&[1.0, 3.0, 10.0]),
-            relayed: dice.pick(&[Relayed::Port, Relayed::Contact]),
+            relayed: dice.pick(&[RelayedForce::Port, RelayedForce::Contact]),
             wave_filter_hz: dice.pick(&[0.0, 0.0, 5.0, 50.0]),
             delay_gain: dice.chance(0.2),
-            reflect_hz: dice.pick(&[0.0, 5.0, 50.0]),
+            reflect_per_s: dice.pick(&[0.0, 5.0, 50.0]),
             control_filter_hz: dice.pick(&[0.0, 5.0, 50.0]),
-            recover_hz: dice.pick(&[0.0, 10.0, 30.0]),
+            recovery_per_s: dice.pick(&[0.0, 10.0, 30.0]),
             local: dice.pick(&[
                 LocalModel::Twin,
                 LocalModel::HuntCrossley,
@@ -331,7 +335,7 @@ impl Case {
             case.impedance_ratio = [0; AXES].map(|_| dice.pick(&[0.5, 1.0, 5.0]));
         }
         if mode == Mode::Auto && dice.chance(0.7) {
-            // near enough that it has to choose
+            // delays short enough that it has to choose
             for link in [&mut case.forward, &mut case.back] {
                 (link.oneway_ms, link.jitter_ms) = (dice.between(0.0, 5.0), dice.between(0.0, 2.0));
             }
@@ -342,7 +346,7 @@ impl Case {
         case
     }
 
-    /// A relative: some fields drawn anew, or events taken from `other`.
+    /// Mutates a case: some fields are drawn anew, or events are taken from `other`.
     pub(crate) fn mutated(&self, other: &Self, dice: &mut Dice, modes: &[Mode]) -> Self {
         let mut case = self.clone();
         for _ in 0..=dice.below(3) {
@@ -377,16 +381,16 @@ impl Case {
         case
     }
 
-    /// Take the coupling's parameters of another.
+    /// Copies the coupling's parameters of another case.
     fn couple_as(&mut self, other: &Self) {
         *self = Self {
-            drift_rate_hz: other.drift_rate_hz,
+            drift_per_s: other.drift_per_s,
             relayed: other.relayed,
             wave_filter_hz: other.wave_filter_hz,
             delay_gain: other.delay_gain,
-            reflect_hz: other.reflect_hz,
+            reflect_per_s: other.reflect_per_s,
             control_filter_hz: other.control_filter_hz,
-            recover_hz: other.recover_hz,
+            recovery_per_s: other.recovery_per_s,
             local: other.local,
             tank_nspm_max: other.tank_nspm_max,
             pspm_npm: other.pspm_npm,
@@ -394,11 +398,11 @@ impl Case {
         };
     }
 
-    /// Its changes of the wave impedance, none before the last has ended.
-    fn retunes(&self, in_order: &[Event]) -> Schedule {
-        let mut changes: Vec<Retune> = Vec::new();
+    /// Returns the changes of the wave impedance, none before the last has ended.
+    fn retunes(&self, in_order: &[Event]) -> ImpedanceSchedule {
+        let mut changes: Vec<ImpedanceChange> = Vec::new();
         for event in in_order {
-            let (What::Retune(impedance_nspm, over_s), at_s) =
+            let (EventKind::Retune(impedance_nspm, over_s), at_s) =
                 (event.what, event.at * self.duration_s)
             else {
                 continue;
@@ -406,37 +410,38 @@ impl Case {
             let free = changes
                 .last()
                 .is_none_or(|last| at_s >= last.at_s + last.over_s);
-            if free && changes.len() < RETUNES_MAX {
-                changes.push(Retune {
+            if free && changes.len() < CHANGES_MAX {
+                changes.push(ImpedanceChange {
                     at_s,
                     impedance_nspm,
                     over_s,
                 });
             }
         }
-        Schedule::try_from(changes).expect("counted")
+        ImpedanceSchedule::try_from(changes).expect("counted")
     }
 
-    /// Its switches of the method; none of a mode that may not have any, nor beside a codec, where they are refused.
-    fn switches(&self, in_order: &[Event]) -> Switches {
+    /// Returns the switches of the method; none for a mode that may not have any, nor with a codec, where
+    /// they are refused.
+    fn switches(&self, in_order: &[Event]) -> ModeSchedule {
         let of = |event: &Event| match event.what {
-            What::Switch(mode) => Some(Switch {
+            EventKind::Switch(mode) => Some(ModeSwitch {
                 at_s: event.at * self.duration_s,
                 mode,
             }),
             _ => None,
         };
-        let all = in_order.iter().filter_map(of).take(SWITCHES_MAX);
-        let all: Vec<Switch> = all
+        let all = in_order.iter().filter_map(of).take(CHANGES_MAX);
+        let all: Vec<ModeSwitch> = all
             .filter(|_| self.mode.is_passive() && self.codec.is_none())
             .collect();
-        Switches::try_from(all).expect("few, and passive")
+        ModeSchedule::try_from(all).expect("few, and passive")
     }
 
-    /// Its changes of the hand's grip.
-    fn regrips(&self, in_order: &[Event]) -> Vec<Regrip> {
+    /// Returns the changes of the operator's grip.
+    fn regrips(&self, in_order: &[Event]) -> Vec<GripChange> {
         let of = |event: &Event| match event.what {
-            What::Grip(grip) => Some(Regrip {
+            EventKind::Grip(grip) => Some(GripChange {
                 at_s: event.at * self.duration_s,
                 grip,
             }),
@@ -445,7 +450,7 @@ impl Case {
         in_order.iter().filter_map(of).collect()
     }
 
-    /// The session that it attacks.
+    /// Returns the configuration of the session.
     pub(crate) fn config(&self) -> Config {
         let mut config = Config {
             seed: self.seed,
@@ -463,14 +468,14 @@ impl Case {
         config.coupling.matching = self.matching;
         config.coupling.impedance_nspm = self.impedance_nspm;
         config.coupling.impedance_ratio = self.impedance_ratio;
-        config.coupling.drift_rate_hz = self.drift_rate_hz;
+        config.coupling.drift_per_s = self.drift_per_s;
         config.coupling.reserve_ticks = self.reserve_ticks;
         config.coupling.relayed = self.relayed;
         config.coupling.wave_filter_hz = self.wave_filter_hz;
         config.coupling.delay_gain = self.delay_gain;
-        config.coupling.reflect_hz = self.reflect_hz;
+        config.coupling.reflect_per_s = self.reflect_per_s;
         config.coupling.control_filter_hz = self.control_filter_hz;
-        config.coupling.recover_hz = self.recover_hz;
+        config.coupling.recovery_per_s = self.recovery_per_s;
         config.master.predict.local = self.local;
         config.coupling.tank_nspm_max = self.tank_nspm_max;
         config.coupling.pspm_npm = self.pspm_npm;
@@ -502,7 +507,7 @@ impl Case {
         config.link.change = events
             .iter()
             .filter_map(|event| match event.what {
-                What::Link(link) => Some(LinkChange {
+                EventKind::Link(link) => Some(LinkChange {
                     at_s: event.at * self.duration_s,
                     forward: Some(link),
                     back: Some(link),
@@ -513,12 +518,12 @@ impl Case {
         config
     }
 
-    /// As a file, to be run again.
+    /// Encodes the case as TOML.
     pub(crate) fn to_toml(&self) -> String {
         toml::to_string(self).expect("every field is a TOML type")
     }
 
-    /// From such a file.
+    /// Decodes a case from TOML.
     pub(crate) fn of_toml(text: &str) -> Self {
         toml::from_str(text).expect("a case")
     }

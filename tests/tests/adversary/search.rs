@@ -1,49 +1,49 @@
-//! The search: keep what shows something new, mutate it, and make small what breaks something.
+//! Search: cases with new features are kept and mutated, cases with violations are shrunk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use palpate_master::predict::local::LocalModel;
+use palpate_master::predict::local_law::LocalModel;
 use palpate_transport::HapticFrame;
-use palpate_transport::coupling::{Matching, Mode};
+use palpate_transport::coupling::{ImpedanceMatching, Mode};
 use palpate_transport::link::LinkParams;
 
-use super::attack::{Broken, Features, Outcome, attack};
+use super::attack::{Features, Outcome, Violation, attack};
 use super::case::{Case, Dice};
 
-/// Cases of one generation: drawn in order, run side by side, judged in order, so that the search is the
-/// same on every machine.
+/// Number of cases of one generation: drawn in order, run in parallel, evaluated in order, so that the search
+/// is the same on every machine.
 const GENERATION: usize = 16;
 
-/// What a search is given.
+/// Parameters of a search.
 pub(crate) struct Search<'a> {
     pub(crate) seed: u64,
     pub(crate) generations: usize,
     pub(crate) duration_s: f64,
     pub(crate) modes: &'a [Mode],
     pub(crate) fault: Option<fn(&mut HapticFrame)>,
-    /// Whether new cases come from those that showed something new; else all are drawn afresh.
+    /// True if new cases are mutated from those with new features; otherwise all are drawn.
     pub(crate) guided: bool,
 }
 
-/// What a search came to.
-pub(crate) struct Found {
+/// Result of a search.
+pub(crate) struct SearchResult {
     pub(crate) runs: usize,
     pub(crate) kept: usize,
     pub(crate) features: u32,
-    pub(crate) broken: Option<(Case, Broken)>,
+    pub(crate) violation: Option<(Case, Violation)>,
 }
 
-/// A case that showed something new.
-struct Kept {
+/// Case with new features.
+struct FeatureCase {
     case: Case,
-    /// How much of it was new.
+    /// Number of new features.
     new: u32,
-    /// How often it was mutated.
+    /// Number of mutations.
     used: u32,
 }
 
-/// The most worth mutating of a few: it showed much, and was used little.
-fn worthy<'a>(kept: &'a mut [Kept], dice: &mut Dice) -> &'a Case {
+/// Returns the best of four cases to mutate: many new features, few mutations.
+fn best_parent<'a>(kept: &'a mut [FeatureCase], dice: &mut Dice) -> &'a Case {
     let few = [0; 4].map(|_| dice.below(kept.len()));
     let worth = |index: &usize| f64::from(kept[*index].new) / f64::from(1 + kept[*index].used);
     let best = few.into_iter().max_by(|a, b| worth(a).total_cmp(&worth(b)));
@@ -52,51 +52,51 @@ fn worthy<'a>(kept: &'a mut [Kept], dice: &mut Dice) -> &'a Case {
     &chosen.case
 }
 
-/// Cases of the next generation.
-fn next(search: &Search<'_>, kept: &mut [Kept], dice: &mut Dice) -> Vec<Case> {
+/// Returns the cases of the next generation.
+fn next(search: &Search<'_>, kept: &mut [FeatureCase], dice: &mut Dice) -> Vec<Case> {
     let one = |_| {
         if kept.is_empty() || !search.guided || dice.chance(0.3) {
             let seed = (dice.unit() * 1e15) as u64;
             return Case::random(seed, search.duration_s, search.modes);
         }
         let other = kept[dice.below(kept.len())].case.clone();
-        let case = worthy(kept, dice).clone();
+        let case = best_parent(kept, dice).clone();
         case.mutated(&other, dice, search.modes)
     };
     (0..GENERATION).map(one).collect()
 }
 
-/// Search until something breaks or the generations are over.
-pub(crate) fn search(search: &Search<'_>) -> Found {
+/// Searches until a violation is found or the generations end.
+pub(crate) fn search(search: &Search<'_>) -> SearchResult {
     let dice = &mut Dice::of(search.seed);
-    let (mut kept, mut known): (Vec<Kept>, _) = (Vec::new(), Features::default());
-    let (mut runs, mut broken) = (0, None);
+    let (mut kept, mut known): (Vec<FeatureCase>, _) = (Vec::new(), Features::default());
+    let (mut runs, mut violation) = (0, None);
     for _ in 0..search.generations {
         let cases = next(search, &mut kept, dice);
-        let outcomes = side_by_side(&cases, search.fault);
+        let outcomes = run_parallel(&cases, search.fault);
         for (case, outcome) in cases.into_iter().zip(outcomes) {
             runs += 1;
             let new = known.join(&outcome.features);
-            if let Some(what) = outcome.broken {
-                broken.get_or_insert((case, what));
+            if let Some(what) = outcome.violation {
+                violation.get_or_insert((case, what));
             } else if new > 0 {
-                kept.push(Kept { case, new, used: 0 });
+                kept.push(FeatureCase { case, new, used: 0 });
             }
         }
-        if broken.is_some() {
+        if violation.is_some() {
             break;
         }
     }
-    Found {
+    SearchResult {
         runs,
         kept: kept.len(),
         features: known.count(),
-        broken,
+        violation,
     }
 }
 
-/// Run cases on two threads; their outcomes in their order.
-fn side_by_side(cases: &[Case], fault: Option<fn(&mut HapticFrame)>) -> Vec<Outcome> {
+/// Runs cases on two threads; returns their outcomes in order.
+fn run_parallel(cases: &[Case], fault: Option<fn(&mut HapticFrame)>) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let worker = || {
         let mut done = Vec::new();
@@ -119,15 +119,19 @@ fn side_by_side(cases: &[Case], fault: Option<fn(&mut HapticFrame)>) -> Vec<Outc
     all.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// A simpler case that is broken in the same way: without what is not needed, and shorter.
-pub(crate) fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFrame)>) -> Case {
-    let same = std::mem::discriminant(&broken);
+/// Returns a simpler case with the same violation: shorter, and without unnecessary parts.
+pub(crate) fn shrink(
+    case: &Case,
+    violation: Violation,
+    fault: Option<fn(&mut HapticFrame)>,
+) -> Case {
+    let same = std::mem::discriminant(&violation);
     let fails = |case: &Case| {
-        let found = attack(case, fault).broken;
-        found.is_some_and(|broken| std::mem::discriminant(&broken) == same)
+        let found = attack(case, fault).violation;
+        found.is_some_and(|violation| std::mem::discriminant(&violation) == same)
     };
     let mut least = case.clone();
-    // each pass may open the way for the one before
+    // each pass may enable an earlier simplification
     for _ in 0..3 {
         let before = least.clone();
         for part in [0.25, 0.5, 0.75] {
@@ -163,7 +167,7 @@ pub(crate) fn shrink(case: &Case, broken: Broken, fault: Option<fn(&mut HapticFr
     least
 }
 
-/// Ways to make a case simpler.
+/// Simplifications of a case.
 const SIMPLER: [fn(&mut Case); 31] = [
     |case| (case.forward, case.back) = (LinkParams::default(), LinkParams::default()),
     |case| case.codec = None,
@@ -173,14 +177,14 @@ const SIMPLER: [fn(&mut Case); 31] = [
     |case| (case.offset_ms, case.skew_ppm) = (0.0, 0.0),
     |case| case.grip = palpate_master::device::grip::Grip::Firm,
     |case| case.handle = palpate_master::device::params::HandleKind::Mass,
-    |case| case.matching = Matching::None,
+    |case| case.matching = ImpedanceMatching::None,
     |case| case.impedance_nspm = 10.0,
     |case| case.impedance_ratio = [1.0; 4],
-    |case| case.drift_rate_hz = 3.0,
+    |case| case.drift_per_s = 3.0,
     |case| (case.wave_filter_hz, case.delay_gain) = (0.0, false),
-    |case| case.reflect_hz = 0.0,
+    |case| case.reflect_per_s = 0.0,
     |case| case.control_filter_hz = 0.0,
-    |case| case.recover_hz = 0.0,
+    |case| case.recovery_per_s = 0.0,
     |case| case.local = LocalModel::Twin,
     |case| case.let_go_s = 2e-3,
     |case| case.masked_share = 0.0,

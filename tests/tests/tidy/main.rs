@@ -1,8 +1,7 @@
-//! The rules of the house as assertions: who knows whom, what must not be where, how long things are, and that nothing
-//! lies unreached.
+//! Repository rules as assertions: dependencies, forbidden places, lengths, and reachability.
 //!
-//! Source: ARCHITECTURE.md. Read from the manifests and the sources, so that a rule and the tree cannot drift apart.
-//! Comments and the contents of strings count for none of the code rules.
+//! Source: ARCHITECTURE.md. The rules are read from the manifests and the sources, so that they cannot
+//! diverge from the tree. Comments and the contents of strings are ignored by the code rules.
 
 mod crates;
 mod places;

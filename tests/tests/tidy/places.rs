@@ -1,13 +1,14 @@
-//! What may stand only in some places: zenoh, the clock, files, `async`, `unsafe`, hash order, the C library. Source: ARCHITECTURE.md.
+//! Rules about places: zenoh, the clock, files, `async`, `unsafe`, hash order, the C library. Source:
+//! ARCHITECTURE.md.
 
-use super::crates::{KNOWS, manifest, table};
+use super::crates::{MAY_USE, manifest, table};
 use super::scan::{crate_sources, has_word, own_sources, places, sources};
 
 /// Files that may contain `unsafe`, each use with a `// SAFETY:` comment (clippy checks those).
 const UNSAFE: [&str; 9] = [
     "launch/session/src/netlab/namespace.rs",
     "launch/session/src/netlab/privilege.rs",
-    "launch/session/src/netlab/stale.rs",
+    "launch/session/src/netlab/orphans.rs",
     "launch/session/src/netlab/tun.rs",
     "launch/session/src/run/allocation.rs",
     "launch/session/src/run/realtime.rs",
@@ -26,7 +27,7 @@ fn zenoh_is_named_in_the_bus_only() {
             "{needle}"
         );
     }
-    for (folder, _) in KNOWS
+    for (folder, _) in MAY_USE
         .iter()
         .filter(|(folder, _)| *folder != "transport/bus")
     {
@@ -150,7 +151,7 @@ const TRANSCENDENTAL: [&str; 30] = [
     "from_polar",
 ];
 
-/// Places that call one all the same, with the reason.
+/// Places with a permitted call, and the reason.
 const TRANSCENDENTAL_ALLOWED: [(&str, &str); 0] = [];
 
 #[test]
@@ -175,7 +176,7 @@ fn virtual_time_calls_no_function_of_the_c_library() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// Whether a line calls a method of this name, or names that of `f32` or `f64` by its path.
+/// True if a line calls a method of this name, or refers to that of `f32` or `f64` by its path.
 fn calls(text: &str, name: &str) -> bool {
     let paths = ["f32::", "f64::", "Float::", "RealField::", "ComplexField::"];
     text.contains(&format!(".{name}("))
@@ -185,7 +186,7 @@ fn calls(text: &str, name: &str) -> bool {
 }
 
 #[test]
-fn calls_are_told_from_names() {
+fn calls_are_distinguished_from_names() {
     assert!(calls("let y = x.sin();", "sin") && calls("a.map(f64::exp)", "exp"));
     assert!(!calls("libm::sin(x)", "sin") && !calls("x.asinh()", "sinh"));
     assert!(!calls("self.logarithm()", "log") && !calls("f64::expected", "exp"));

@@ -1,9 +1,10 @@
-//! Reading the tree: sources, their code without comments and strings, and places of words. Source: ARCHITECTURE.md.
+//! Scanner of the tree: sources, their code without comments and strings, and positions of words. Source:
+//! ARCHITECTURE.md.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::crates::KNOWS;
+use super::crates::MAY_USE;
 
 pub(crate) fn root() -> PathBuf {
     // the manifest of this crate is one folder below the workspace
@@ -43,7 +44,7 @@ pub(crate) fn sources() -> Vec<Source> {
     let root = root();
     let mut found = Vec::new();
     // a nested crate is found in the folder of the crate around it
-    for (crate_folder, _) in KNOWS.iter().filter(|(folder, _)| !folder.contains('/')) {
+    for (crate_folder, _) in MAY_USE.iter().filter(|(folder, _)| !folder.contains('/')) {
         files(&root.join(crate_folder), &mut found);
     }
     // a crate lies in the folder of another
@@ -184,6 +185,11 @@ pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// Parts of a document that are quoted as code.
+pub(crate) fn in_backticks(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
 /// Words of code.
 pub(crate) fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -217,16 +223,19 @@ pub(crate) fn product_sources() -> Vec<Source> {
 impl Source {
     /// Folder of the crate that it belongs to.
     pub(crate) fn crate_folder(&self) -> String {
-        self.path
-            .split("/src/")
-            .next()
-            .unwrap_or_default()
+        let around = MAY_USE.iter().map(|(folder, _)| *folder).filter(|folder| {
+            let below = self.path.strip_prefix(folder);
+            below.is_some_and(|below| below.starts_with('/'))
+        });
+        around
+            .max_by_key(|folder| folder.len())
+            .expect("a known crate")
             .to_owned()
     }
 }
 
 #[test]
-fn the_scanner_sees_code_and_only_code() {
+fn the_scanner_keeps_code_only() {
     let code = code_of("a \"unsafe\" // unsafe\n'\\'' 'x' &'a b r#\"un\"safe\"# /* c\nd */ e");
     let words: Vec<&str> = code.split_whitespace().collect();
     assert_eq!(words, ["a", "&'a", "b", "e"]);

@@ -1,26 +1,26 @@
-//! Functions, structs and public items of a source, as its code without comments and strings has them.
+//! Parser of functions, structs and public items in code without comments and strings.
 
 use super::scan::{is_word, word_at};
 
-/// A function's head: where it stands, its name and its parameters, `self` aside.
+/// Head of a function: line, name and parameters without `self`.
 pub(crate) struct Signature {
     pub(crate) line: usize,
     pub(crate) name: String,
     pub(crate) parameters: Vec<String>,
 }
 
-/// A struct with named fields.
+/// Struct with named fields.
 pub(crate) struct Fields {
     pub(crate) line: usize,
     pub(crate) name: String,
     pub(crate) count: usize,
 }
 
-/// A public item: its name, and the text in which it names others.
+/// Public item: its name, and the text in which it names other items.
 pub(crate) struct Item {
     pub(crate) line: usize,
     pub(crate) name: String,
-    /// Whether it is a function, which no signature can name.
+    /// True if it is a function, which no signature can name.
     pub(crate) is_function: bool,
     pub(crate) signature: String,
 }
@@ -96,7 +96,10 @@ fn line_of(code: &str, at: usize) -> usize {
 }
 
 /// Places of a keyword that is followed by a name, each with the place of that name.
-fn named<'a>(code: &'a str, keyword: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
+pub(crate) fn named<'a>(
+    code: &'a str,
+    keyword: &'a str,
+) -> impl Iterator<Item = (usize, usize)> + 'a {
     code.match_indices(keyword).filter_map(move |(at, _)| {
         let free = at == 0 || !is_word(code.as_bytes()[at - 1]);
         let name = at + keyword.len();
@@ -149,13 +152,21 @@ pub(crate) fn structs(code: &str) -> Vec<Fields> {
     found.collect()
 }
 
-fn without_attributes(code: &str) -> String {
+pub(crate) fn without_attributes(code: &str) -> String {
     let mut kept = code.to_owned();
     while let Some(at) = kept.find("#[") {
         let end = closing(&kept, at + 1);
         kept.replace_range(at..end, "");
     }
     kept
+}
+
+/// The paths of all `use` items, as they stand.
+pub(crate) fn imports(code: &str) -> Vec<&str> {
+    let paths = named(code, "use ").map(|(_, at)| &code[at..]);
+    paths
+        .map(|path| path.split(';').next().unwrap_or_default())
+        .collect()
 }
 
 /// All items that are `pub` without a restriction, methods included.
@@ -194,8 +205,8 @@ pub(crate) fn public_items(code: &str) -> Vec<Item> {
     found
 }
 
-/// The part of an item in which it shows other types: the head of a function, the public fields of a struct, all of
-/// an enum or a trait.
+/// Returns the part of an item that exposes other types: the head of a function, the public fields of a
+/// struct, all of an enum or a trait.
 fn signature_of(kind: &str, rest: &str) -> String {
     let open = rest.find(['{', ';', '(']).unwrap_or(rest.len());
     let whole = |open: usize| rest[..closing(rest, open)].to_owned();

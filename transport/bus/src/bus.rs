@@ -1,43 +1,44 @@
-//! One side's bus, ready to use: session, stream both ways, threads raised, presence announced.
+//! Bus of one side: session, haptic stream in both directions, thread priorities, liveliness.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
+use zenoh::liveliness::LivelinessToken;
+use zenoh::pubsub::Subscriber;
 
 use super::gate::SenderClock;
-use super::presence::{Announcement, Watch};
-use super::stream::{FrameCounts, FramePublisher, FrameSubscription};
+use super::stream::{FramePublisher, FrameSubscription, ReceivedFrameCounts};
 use super::threads::{ThreadReport, raise_threads};
-use super::{Session, SessionConfig, SessionError};
+use super::{BusConfig, BusError, BusSession, NAMESPACE};
 use palpate_transport::clock::{Clock as _, MonotonicClock};
 use palpate_transport::frame::HapticFrame;
 use palpate_transport::{Span, Time};
 
-/// Age beyond which a frame is dropped once the clock offset is known: longer than any round trip
-/// that Palpate supports (1 s) with its jitter, far shorter than what a reliable link replays.
+/// Age beyond which a frame is dropped once the clock offset is known. It is longer than any round trip that
+/// Palpate supports (1 s) with its jitter, and far shorter than the stale frames of a reliable link.
 const AGE_MAX: Span = Span(2_000_000_000);
 
-/// What a side's bus counted.
+/// Counters of one side's bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BusCounts {
     /// Frames handed to the network.
     pub sent: u64,
-    /// Frames that could not be: the session is closed.
+    /// Frames that could not be sent, as the session is closed.
     pub unsent: u64,
-    /// What became of the frames received.
-    pub received: FrameCounts,
+    /// Received frames by outcome.
+    pub received: ReceivedFrameCounts,
     /// zenoh's threads and their scheduling.
     pub threads: ThreadReport,
     /// Nodes on the bus besides this one.
     pub nodes: usize,
-    /// Whether the other side's node is among them.
+    /// True if the other side's node is among them.
     pub peer_present: bool,
-    /// Times that the other side's node went, with its end or with the connection.
+    /// Times that the other side's node left, by its own end or with the connection.
     pub peer_losses: u64,
 }
 
-/// Who is on the bus, as its liveliness tokens say.
+/// Nodes on the bus, by their liveliness tokens.
 #[derive(Default)]
 struct Presence {
     nodes: AtomicUsize,
@@ -54,7 +55,7 @@ impl Presence {
             return;
         }
         self.nodes.fetch_sub(1, Ordering::Relaxed);
-        // a side that started anew may be there before its former token has gone
+        // a restarted side may appear before its former token is gone
         if is_peer && self.peers.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.losses.fetch_add(1, Ordering::Relaxed);
         }
@@ -69,40 +70,40 @@ pub struct Bus {
     thread_priority: u8,
     sent: AtomicU64,
     unsent: AtomicU64,
-    _watch: Watch,
-    _announcement: Announcement,
-    session: Session,
+    _watch: Subscriber<()>,
+    _announcement: LivelinessToken,
+    session: BusSession,
 }
 
 impl Bus {
-    /// Open the session and call `on_frame` with each fresh frame of the other side and the moment
-    /// it came (`CLOCK_MONOTONIC`). It runs on zenoh's receive thread: only write a mailbox there.
+    /// Opens the session and calls `on_frame` with each fresh frame of the other side and its time
+    /// of arrival (`CLOCK_MONOTONIC`). It runs on zenoh's receive thread: only write a mailbox there.
     ///
     /// # Errors
-    /// As [`Session::open`].
+    /// As [`BusSession::open`].
     pub fn open(
-        config: &SessionConfig,
+        config: &BusConfig,
         on_frame: impl FnMut(&HapticFrame, Time) + Send + Sync + 'static,
-    ) -> Result<Self, SessionError> {
-        Self::over(Session::open(config)?, config, on_frame)
+    ) -> Result<Self, BusError> {
+        Self::over_session(BusSession::open(config)?, config, on_frame)
     }
 
-    /// As [`Self::open`], over a session that is open as `config` says.
+    /// As [`Self::open`], over a session that was opened with `config`.
     ///
     /// # Errors
-    /// [`SessionError::Bus`] when zenoh refuses.
-    pub fn over(
-        session: Session,
-        config: &SessionConfig,
+    /// [`BusError::Zenoh`] when zenoh refuses.
+    pub fn over_session(
+        session: BusSession,
+        config: &BusConfig,
         on_frame: impl FnMut(&HapticFrame, Time) + Send + Sync + 'static,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, BusError> {
         let (own, other) = (config.side, config.side.other());
         let publisher = session.frame_publisher(own)?;
         let subscription =
             session.subscribe_frames(other, AGE_MAX, || MonotonicClock.now(), on_frame)?;
         let presence = Arc::new(Presence::default());
         let (noted, thread_priority) = (Arc::clone(&presence), config.thread_priority);
-        let namespace = format!("/{}", config.namespace);
+        let namespace = format!("/{NAMESPACE}");
         let watch = session.watch(move |token, alive| {
             let is_peer = token.node == other.name() && token.namespace == namespace;
             noted.note(is_peer, alive);
@@ -126,7 +127,7 @@ impl Bus {
         })
     }
 
-    /// Send one frame. One that cannot be sent is counted; the next says all that it said.
+    /// Sends one frame. A frame that cannot be sent is counted; its sums are in the next one too.
     pub fn send_frame(&self, frame: &HapticFrame) {
         let counter = match self.publisher.send_frame(frame) {
             Ok(()) => &self.sent,
@@ -135,18 +136,18 @@ impl Bus {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Wait until the other side receives; `false` if it does not within `timeout`.
+    /// Waits until the other side receives; `false` if it does not within `timeout`.
     #[must_use]
     pub fn wait_ready(&self, timeout: Span) -> bool {
         self.publisher.wait_ready(timeout)
     }
 
-    /// Tell what is known of the other side's clock; the age of its frames is judged from then on.
+    /// Sets the other side's clock, by which the age of its frames is judged from then on.
     pub fn set_sender_clock(&self, clock: SenderClock) {
         self.subscription.set_sender_clock(clock);
     }
 
-    /// Whether the other side's node is on the bus.
+    /// True if the other side's node is on the bus.
     #[must_use]
     pub fn peer_present(&self) -> bool {
         self.presence.peers.load(Ordering::Relaxed) > 0
@@ -154,11 +155,11 @@ impl Bus {
 
     /// The session, for commands and topics.
     #[must_use]
-    pub fn session(&self) -> &Session {
+    pub fn session(&self) -> &BusSession {
         &self.session
     }
 
-    /// What was counted so far; looks at zenoh's threads once more.
+    /// Counters so far; updates the report on zenoh's threads.
     #[must_use]
     pub fn counts(&self) -> BusCounts {
         BusCounts {

@@ -1,9 +1,9 @@
-//! Commands with an answer.
+//! Commands with a reply.
 //!
-//! CRTK's `state_command` is a topic: whoever sends on it learns nothing. Beside it there is a query
-//! on `command` with the same message; it is asked again until an answer comes or time is up. Each
-//! command has a number, and one that was carried out is not carried out again: its answer is
-//! repeated. Source: ours.
+//! CRTK's `state_command` is a topic: its sender gets no reply. Beside it there is a query on
+//! `command` with the same message, which is repeated until a reply arrives or the time-out ends.
+//! Each command has a number. A command that was carried out is not carried out again: its reply
+//! is repeated. Source: ours.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::channel;
@@ -14,7 +14,7 @@ use zenoh::qos::{CongestionControl, Priority};
 use zenoh::query::{Query, Queryable, Reply};
 
 use super::topic::TopicSubscription;
-use super::{Session, SessionError, duration};
+use super::{BusError, BusSession, duration};
 use palpate_transport::cdr::{decode, encode_into};
 use palpate_transport::msg::attachment::{Attachment, Gid, gid_of};
 use palpate_transport::msg::crtk::{STATE_COMMAND, topic};
@@ -25,27 +25,27 @@ use palpate_transport::{Span, Time};
 /// Name of the query below the device's namespace.
 const COMMAND: &str = "command";
 
-/// Name of the query for what both sides must agree on.
+/// Name of the query for the terms that both sides must agree on.
 const AGREEMENT: &str = "agreement";
 
-/// How long one attempt waits before the command is sent again \[ms\]; ours.
+/// Time that one attempt waits before the command is sent again \[ms\]; ours.
 const ATTEMPT_MS: f64 = 250.0;
 
-/// Answers that a server remembers, so that a command sent again is not carried out again; ours.
-const REMEMBERED: usize = 32;
+/// Replies that a server keeps, so that a repeated command is not carried out again; ours.
+const RECENT_REPLIES_MAX: usize = 32;
 
-/// An answer: what was done, or why not.
-pub type Answer = Result<String, String>;
+/// Reply to a command: its result, or the reason of the refusal.
+pub type CommandReply = Result<String, String>;
 
-/// A command without success.
+/// Failure of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The other side will not.
+    /// The other side refused the command.
     #[error("command {command:?} refused: {reason}")]
     Refused {
         /// Command.
         command: String,
-        /// As the other side says it.
+        /// Reason that the other side gives.
         reason: String,
     },
     /// No answer in time.
@@ -53,14 +53,14 @@ pub enum CommandError {
     Unanswered {
         /// Command.
         command: String,
-        /// How long was waited \[ms\].
+        /// Time waited \[ms\].
         waited_ms: f64,
-        /// How often it was sent.
+        /// Number of attempts.
         attempts: u32,
     },
     /// The bus failed.
     #[error(transparent)]
-    Session(#[from] SessionError),
+    Bus(#[from] BusError),
 }
 
 /// Sends commands to one device.
@@ -71,10 +71,10 @@ pub struct CommandClient {
 }
 
 impl CommandClient {
-    /// Send a command made at `now`, and again until it is answered or `timeout` has passed.
+    /// Sends a command made at `now`, and repeats it until a reply arrives or `timeout` has passed.
     ///
     /// # Errors
-    /// [`CommandError`]: refused, unanswered, or the bus failed.
+    /// [`CommandError`]: refused, no reply, or a failure of the bus.
     pub fn command(
         &mut self,
         command: &str,
@@ -83,7 +83,7 @@ impl CommandClient {
     ) -> Result<String, CommandError> {
         self.attachment.sequence += 1;
         self.attachment.source_ns = now.0;
-        let payload = word(command, now)?;
+        let payload = string_message(command, now)?;
         let attempts = (timeout.ms() / ATTEMPT_MS).ceil().max(1.0) as u32;
         let attempt = Span((timeout.0 / i64::from(attempts)).max(1));
         for _ in 0..attempts {
@@ -106,9 +106,9 @@ impl CommandClient {
         })
     }
 
-    fn attempt(&self, payload: &[u8], wait: Span) -> Result<Option<Answer>, SessionError> {
+    fn attempt(&self, payload: &[u8], wait: Span) -> Result<Option<CommandReply>, BusError> {
         let (sender, answers) = channel();
-        // Held here too, so that a query that finds nobody waits as long as one that does.
+        // Kept here too, so that a query without a receiver waits as long as one with a receiver.
         let held = sender.clone();
         self.session
             .get(self.key.as_str())
@@ -118,21 +118,21 @@ impl CommandClient {
             .priority(Priority::InteractiveHigh)
             .timeout(duration(wait))
             .callback(move |reply| {
-                // Nobody waits any more: the answer is late and the command is sent again.
-                if let Some(answer) = answer_of(&reply) {
-                    let _ = sender.send(answer);
+                // The waiting side has given up: the reply is late and the command is sent again.
+                if let Some(reply) = parse_reply(&reply) {
+                    let _ = sender.send(reply);
                 }
             })
             .wait()
-            .map_err(SessionError::bus("send a command"))?;
-        let answer = answers.recv_timeout(duration(wait)).ok();
+            .map_err(BusError::zenoh("send a command"))?;
+        let reply = answers.recv_timeout(duration(wait)).ok();
         drop(held);
-        Ok(answer)
+        Ok(reply)
     }
 }
 
-/// `None` for errors that zenoh makes itself (a time-out).
-fn answer_of(reply: &Reply) -> Option<Answer> {
+/// `None` for errors that zenoh itself creates (a time-out).
+fn parse_reply(reply: &Reply) -> Option<CommandReply> {
     let text = |bytes: &[u8]| decode::<StringStamped>(bytes).ok().map(|word| word.string);
     match reply.result() {
         Ok(sample) => text(&sample.payload().to_bytes()).map(Ok),
@@ -140,7 +140,7 @@ fn answer_of(reply: &Reply) -> Option<Answer> {
     }
 }
 
-fn word(text: &str, now: Time) -> Result<Vec<u8>, SessionError> {
+fn string_message(text: &str, now: Time) -> Result<Vec<u8>, BusError> {
     let header = Header {
         stamp: now.into(),
         frame_id: String::new(),
@@ -156,86 +156,83 @@ fn word(text: &str, now: Time) -> Result<Vec<u8>, SessionError> {
     Ok(payload)
 }
 
-/// Serves commands until dropped.
+/// Server of commands, or of the agreement query, until dropped.
 pub struct CommandServer {
     _queryable: Queryable<()>,
-    _topic: TopicSubscription,
+    _topic: Option<TopicSubscription>,
 }
 
-/// Serves the question for what must be agreed on, until dropped.
-pub struct AgreementServer {
-    _queryable: Queryable<()>,
-}
+type Handler = Box<dyn FnMut(&str) -> CommandReply + Send>;
 
-type Handler = Box<dyn FnMut(&str) -> Answer + Send>;
-
-struct Desk {
+struct CommandDispatcher {
     handler: Handler,
-    answered: VecDeque<(Gid, i64, Answer)>,
+    recent_replies: VecDeque<(Gid, i64, CommandReply)>,
 }
 
-impl Desk {
-    fn new(handler: impl FnMut(&str) -> Answer + Send + 'static) -> Arc<Mutex<Self>> {
+impl CommandDispatcher {
+    fn new(handler: impl FnMut(&str) -> CommandReply + Send + 'static) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self {
             handler: Box::new(handler),
-            answered: VecDeque::new(),
+            recent_replies: VecDeque::new(),
         }))
     }
 
-    fn answer(&mut self, command: &str, attachment: Option<Attachment>) -> Answer {
+    fn dispatch(&mut self, command: &str, attachment: Option<Attachment>) -> CommandReply {
         let Some(Attachment { gid, sequence, .. }) = attachment else {
             return (self.handler)(command);
         };
         let known = self
-            .answered
+            .recent_replies
             .iter()
             .find(|entry| entry.0 == gid && entry.1 == sequence);
-        if let Some((_, _, answer)) = known {
-            return answer.clone();
+        if let Some((_, _, reply)) = known {
+            return reply.clone();
         }
-        let answer = (self.handler)(command);
-        if self.answered.len() == REMEMBERED {
-            self.answered.pop_front();
+        let reply = (self.handler)(command);
+        if self.recent_replies.len() == RECENT_REPLIES_MAX {
+            self.recent_replies.pop_front();
         }
-        self.answered.push_back((gid, sequence, answer.clone()));
-        answer
+        self.recent_replies
+            .push_back((gid, sequence, reply.clone()));
+        reply
     }
 }
 
-impl Session {
-    /// A client for the commands of `<namespace>/<device>`.
+impl BusSession {
+    /// Returns a client for the commands of `<namespace>/<device>`.
     ///
     /// # Errors
-    /// [`SessionError::Key`] for a name that is none.
-    pub fn command_client(&self, device: &str) -> Result<CommandClient, SessionError> {
+    /// [`BusError::Key`] for an invalid name.
+    pub fn command_client(&self, device: &str) -> Result<CommandClient, BusError> {
         self.client(device, COMMAND)
     }
 
-    /// A client that tells `<namespace>/<device>` our terms and is answered with its own.
+    /// Returns a client that sends our terms to `<namespace>/<device>` and receives its terms.
     ///
     /// # Errors
-    /// [`SessionError::Key`] for a name that is none.
-    pub fn agreement_client(&self, device: &str) -> Result<CommandClient, SessionError> {
+    /// [`BusError::Key`] for an invalid name.
+    pub fn agreement_client(&self, device: &str) -> Result<CommandClient, BusError> {
         self.client(device, AGREEMENT)
     }
 
-    /// Answer whoever tells `<namespace>/<device>` its terms. `handler` is given them and gives ours;
-    /// it runs on zenoh's receive thread: keep it short.
+    /// Answers sides that send their terms to `<namespace>/<device>`. `handler` receives these and
+    /// returns ours; it runs on zenoh's receive thread: keep it short.
     ///
     /// # Errors
     /// As [`Self::serve_commands`].
     pub fn serve_agreement(
         &self,
         device: &str,
-        handler: impl FnMut(&str) -> Answer + Send + 'static,
-    ) -> Result<AgreementServer, SessionError> {
-        let desk = Desk::new(handler);
-        Ok(AgreementServer {
-            _queryable: self.answer_queries(device, AGREEMENT, desk)?,
+        handler: impl FnMut(&str) -> CommandReply + Send + 'static,
+    ) -> Result<CommandServer, BusError> {
+        let dispatcher = CommandDispatcher::new(handler);
+        Ok(CommandServer {
+            _queryable: self.serve_queries(device, AGREEMENT, dispatcher)?,
+            _topic: None,
         })
     }
 
-    fn client(&self, device: &str, name: &str) -> Result<CommandClient, SessionError> {
+    fn client(&self, device: &str, name: &str) -> Result<CommandClient, BusError> {
         let key = self.query_key(device, name)?;
         let id = self
             .next_id
@@ -252,69 +249,73 @@ impl Session {
         })
     }
 
-    /// Serve the commands of `<namespace>/<device>`, those on CRTK's topic as well. `handler` runs
-    /// on zenoh's receive thread: it must only pass the command on and say whether it was taken.
+    /// Serves the commands of `<namespace>/<device>`, including those on CRTK's topic. `handler` runs
+    /// on zenoh's receive thread: it must only pass the command on and return whether it was accepted.
     ///
     /// # Errors
-    /// [`SessionError::Key`] for a name that is none, [`SessionError::Bus`] when zenoh refuses.
+    /// [`BusError::Key`] for an invalid name, [`BusError::Zenoh`] when zenoh refuses.
     pub fn serve_commands(
         &self,
         device: &str,
-        handler: impl FnMut(&str) -> Answer + Send + 'static,
-    ) -> Result<CommandServer, SessionError> {
-        let desk = Desk::new(handler);
-        let by_topic = Arc::clone(&desk);
-        let queryable = self.answer_queries(device, COMMAND, desk)?;
+        handler: impl FnMut(&str) -> CommandReply + Send + 'static,
+    ) -> Result<CommandServer, BusError> {
+        let dispatcher = CommandDispatcher::new(handler);
+        let by_topic = Arc::clone(&dispatcher);
+        let queryable = self.serve_queries(device, COMMAND, dispatcher)?;
         let namespace = topic(self.namespace(), device);
         let subscription = self.subscribe(
             &topic(&namespace, STATE_COMMAND),
             move |command: StringStamped, attachment| {
-                // CRTK's topic has no way back for the answer.
-                let _ = answer(&by_topic, &command.string, attachment);
+                // CRTK's topic cannot carry a reply.
+                let _ = dispatch(&by_topic, &command.string, attachment);
             },
         )?;
         Ok(CommandServer {
             _queryable: queryable,
-            _topic: subscription,
+            _topic: Some(subscription),
         })
     }
 
-    fn answer_queries(
+    fn serve_queries(
         &self,
         device: &str,
         name: &str,
-        desk: Arc<Mutex<Desk>>,
-    ) -> Result<Queryable<()>, SessionError> {
+        dispatcher: Arc<Mutex<CommandDispatcher>>,
+    ) -> Result<Queryable<()>, BusError> {
         self.zenoh
             .declare_queryable(self.query_key(device, name)?)
             .callback(move |query| {
                 let (command, attachment) = command_of(&query);
-                let answer = match command {
-                    Ok(command) => answer(&desk, &command, attachment),
+                let reply = match command {
+                    Ok(command) => dispatch(&dispatcher, &command, attachment),
                     Err(reason) => Err(reason),
                 };
-                reply(&query, answer);
+                send_reply(&query, reply);
             })
             .wait()
-            .map_err(SessionError::bus("serve queries"))
+            .map_err(BusError::zenoh("serve queries"))
     }
 
-    fn query_key(&self, device: &str, name: &str) -> Result<String, SessionError> {
+    fn query_key(&self, device: &str, name: &str) -> Result<String, BusError> {
         let topic = topic(&topic(self.namespace(), device), name);
-        Ok(TopicKey::of::<StringStamped>(self.identity.domain, &topic)?.to_string())
+        Ok(TopicKey::for_topic::<StringStamped>(&topic)?.to_string())
     }
 }
 
-fn answer(desk: &Mutex<Desk>, command: &str, attachment: Option<Attachment>) -> Answer {
-    // A handler that panicked has left the desk as it was before: go on.
-    let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-    desk.answer(command, attachment)
+fn dispatch(
+    dispatcher: &Mutex<CommandDispatcher>,
+    command: &str,
+    attachment: Option<Attachment>,
+) -> CommandReply {
+    // A handler that panicked left the dispatcher unchanged: go on.
+    let mut dispatcher = dispatcher.lock().unwrap_or_else(PoisonError::into_inner);
+    dispatcher.dispatch(command, attachment)
 }
 
 fn command_of(query: &Query) -> (Result<String, String>, Option<Attachment>) {
     let attachment = query
         .attachment()
-        .and_then(|bytes| Attachment::decode(&bytes.to_bytes()).ok());
+        .and_then(|bytes| Attachment::decode(&bytes.to_bytes()));
     let bytes = query
         .payload()
         .map(|payload| payload.to_bytes())
@@ -323,13 +324,12 @@ fn command_of(query: &Query) -> (Result<String, String>, Option<Attachment>) {
     (command.map_err(|error| error.to_string()), attachment)
 }
 
-/// A reply that cannot be sent is a reply that is lost: the client asks again.
-fn reply(query: &Query, answer: Answer) {
+/// Sends a reply; one that cannot be sent counts as lost, and the client repeats its query.
+fn send_reply(query: &Query, reply: CommandReply) {
     let now = Time(0);
-    let _ = match answer {
-        Ok(text) => {
-            word(&text, now).map(|payload| query.reply(query.key_expr().clone(), payload).wait())
-        }
-        Err(reason) => word(&reason, now).map(|payload| query.reply_err(payload).wait()),
+    let _ = match reply {
+        Ok(text) => string_message(&text, now)
+            .map(|payload| query.reply(query.key_expr().clone(), payload).wait()),
+        Err(reason) => string_message(&reason, now).map(|payload| query.reply_err(payload).wait()),
     };
 }

@@ -1,7 +1,7 @@
-//! What CRTK peers see of a device: pose, velocity, force, gripper and state, at a low rate.
+//! CRTK topics of a device at a low rate: pose, velocity, force, gripper and state.
 
 use super::topic::TopicPublisher;
-use super::{Session, SessionError};
+use super::{BusError, BusSession};
 use palpate_transport::msg::crtk;
 use palpate_transport::msg::crtk::{OperatingState, topic};
 use palpate_transport::msg::{
@@ -13,24 +13,24 @@ use palpate_transport::{Axes, Span, Time};
 /// Period of the CRTK topics: 50 Hz.
 const DEVICE_PERIOD: Span = Span(20_000_000);
 
-/// What a device is and does at one moment.
+/// Measured state of a device at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DeviceView {
     /// Measured position \[m\].
     pub position_m: Axes,
     /// Measured velocity \[m/s\].
     pub velocity_mps: Axes,
-    /// Measured contact force \[N\]; `None` is not published.
+    /// Measured contact force \[N\]; with `None` no force is published.
     pub force_n: Option<Axes>,
     /// Position that the controller aims at \[m\].
     pub setpoint_m: Axes,
     /// Operating state.
     pub state: OperatingState,
-    /// It moves of its own accord.
+    /// The device moves by itself.
     pub busy: bool,
 }
 
-/// Publishes a device's CRTK topics.
+/// Publisher of a device's CRTK topics.
 pub struct DevicePublisher {
     measured_cp: TopicPublisher<PoseStamped>,
     measured_cv: TopicPublisher<TwistStamped>,
@@ -42,12 +42,12 @@ pub struct DevicePublisher {
 }
 
 impl DevicePublisher {
-    /// Publish the view if a period has passed since the last one; says whether it did. Late calls
-    /// are not made up for.
+    /// Publishes the state if a period has passed since the last time; returns true if it did.
+    /// Missed periods are not made up for.
     ///
     /// # Errors
-    /// [`SessionError::Bus`] when the session is closed.
-    pub fn publish(&mut self, view: &DeviceView, now: Time) -> Result<bool, SessionError> {
+    /// [`BusError::Zenoh`] when the session is closed.
+    pub fn publish(&mut self, view: &DeviceView, now: Time) -> Result<bool, BusError> {
         if self.due.is_some_and(|due| now < due) {
             return Ok(false);
         }
@@ -123,12 +123,12 @@ fn gripper(header: &Header, view: &DeviceView) -> JointState {
     }
 }
 
-impl Session {
-    /// Publishers of a device's CRTK topics below `<namespace>/<device>`.
+impl BusSession {
+    /// Returns the publishers of a device's CRTK topics below `<namespace>/<device>`.
     ///
     /// # Errors
-    /// [`SessionError::Key`] for a name that is none, [`SessionError::Bus`] when zenoh refuses.
-    pub fn device_publisher(&self, device: &str) -> Result<DevicePublisher, SessionError> {
+    /// [`BusError::Key`] for an invalid name, [`BusError::Zenoh`] when zenoh refuses.
+    pub fn device_publisher(&self, device: &str) -> Result<DevicePublisher, BusError> {
         let namespace = topic(self.namespace(), device);
         let at = |name| topic(&namespace, name);
         Ok(DevicePublisher {

@@ -1,12 +1,13 @@
-//! The bus: zenoh peers, blocking outside; no other crate names zenoh.
+//! Bus between the sides: zenoh peers behind a blocking interface; no other crate uses zenoh.
 //!
 //! In reading order:
-//! `bus` has all that one side needs in one. `config` opens a session of two links: plain UDP for the haptic stream, which
-//! keeps its latency under loss, and TCP for commands (transport facts 4 and 6). Exactly one side dials, since two that
-//! dial each other can end half dead (transport section 6). [`stream`] carries haptic frames past a [`gate`] that checks
-//! order and age. [`topic`] carries messages that ROS 2 peers can see, [`device`] those of CRTK at a low rate.
-//! [`command`] asks with an answer; `presence` says who is there; [`threads`] raises zenoh's threads.
-//! No call here belongs on a servo thread: a put allocates and may take the transport's locks.
+//! `bus` joins all that one side needs. `config` opens a session of two links. Plain UDP carries the haptic stream,
+//! which keeps its latency under loss, and TCP carries commands (transport facts 4 and 6). Exactly one side dials,
+//! since two sides that dial each other can end with a connection that only partly works (transport section 6).
+//! [`stream`] carries haptic frames past a [`gate`] that checks order and age. [`topic`] carries messages that ROS 2
+//! peers can see, [`device`] those of CRTK at a low rate. [`command`] sends commands and receives replies; `presence`
+//! handles liveliness; [`threads`] raises the priority of zenoh's threads.
+//! Call nothing here on a servo thread: a put allocates and may take the transport's locks.
 
 mod bus;
 pub mod command;
@@ -25,31 +26,30 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use zenoh::Wait;
 
-use palpate_transport::Span;
 use palpate_transport::cdr::EncodeError;
-use palpate_transport::msg::key::{Endpoint, EndpointKind, KeyError, Token, TopicKey};
+use palpate_transport::msg::key::{Endpoint, EndpointKind, KeyError, Ros2Token, TopicKey};
+use palpate_transport::{FieldError, Span};
 
 pub use bus::{Bus, BusCounts};
-pub use config::{Role, SessionConfig, prepare_process};
+pub use config::{BusConfig, ConnectionRole, prepare_process};
+
+/// Namespace of all topics.
+const NAMESPACE: &str = "palpate";
 
 /// Period at which a state of the bus is polled while waiting \[ms\]; ours.
 const POLL_MS: f64 = 2.0;
 
-/// What can go wrong on the bus.
+/// Errors of the bus.
 #[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// A field of the configuration cannot be used.
-    #[error("session.{field} is {found:?}; expected {expected}")]
-    Config {
-        /// Field.
-        field: &'static str,
-        /// What was found.
-        found: String,
-        /// What would be right.
-        expected: &'static str,
-    },
-    /// Another program (or another session) listens there.
-    #[error("cannot listen on {endpoint}: the port is taken; stop who listens or choose another")]
+pub enum BusError {
+    /// A field of the configuration is invalid.
+    #[error(transparent)]
+    Config(#[from] FieldError),
+    /// Another program or session already listens there.
+    #[error(
+        "cannot listen on {endpoint}: the port is taken; stop the program that listens there or \
+         choose another port"
+    )]
     PortTaken {
         /// Endpoint as configured.
         endpoint: String,
@@ -59,60 +59,57 @@ pub enum SessionError {
     CannotListen {
         /// Endpoint as configured.
         endpoint: String,
-        /// As the system says it.
+        /// Reason given by the system.
         reason: String,
     },
-    /// Nobody answers.
+    /// No peer answers.
     #[error("nobody answers on {endpoints} within {waited_ms} ms; is the other side listening?")]
     Unreachable {
         /// Endpoints as configured, joined by commas.
         endpoints: String,
-        /// How long it was tried \[ms\].
+        /// Time tried \[ms\].
         waited_ms: f64,
     },
-    /// A topic that is no topic.
+    /// The topic name is invalid.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A message that cannot be written.
+    /// The message cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// zenoh refused something else.
+    /// Another error of zenoh.
     #[error("{action}: {reason}")]
-    Bus {
-        /// What was being done.
+    Zenoh {
+        /// Action that failed.
         action: &'static str,
-        /// As zenoh says it.
+        /// Reason given by zenoh.
         reason: String,
     },
 }
 
-impl SessionError {
-    fn bus(action: &'static str) -> impl FnOnce(zenoh::Error) -> Self {
-        move |error| Self::Bus {
+impl BusError {
+    fn zenoh(action: &'static str) -> impl FnOnce(zenoh::Error) -> Self {
+        move |error| Self::Zenoh {
             action,
             reason: error.to_string(),
         }
     }
 }
 
-/// Who a session is, towards ROS 2 peers.
+/// Identity of a session towards ROS 2 peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Identity {
-    domain: u32,
-    namespace: String,
     node: String,
     session: String,
 }
 
 impl Identity {
-    fn token(&self, id: u32, endpoint: Option<Endpoint>) -> Token {
-        Token {
-            domain: self.domain,
+    fn token(&self, id: u32, endpoint: Option<Endpoint>) -> Ros2Token {
+        Ros2Token {
             session: self.session.clone(),
             node_id: 0,
             id,
             enclave: "/".to_owned(),
-            namespace: format!("/{}", self.namespace),
+            namespace: format!("/{NAMESPACE}"),
             node: self.node.clone(),
             endpoint,
         }
@@ -120,24 +117,22 @@ impl Identity {
 }
 
 /// An open session; closes when dropped.
-pub struct Session {
+pub struct BusSession {
     zenoh: zenoh::Session,
     identity: Identity,
     /// Id of the next endpoint; 0 is the node.
     next_id: Arc<AtomicU32>,
 }
 
-impl Session {
-    /// Open a session; a dialling side waits up to `connect_timeout` for the other.
+impl BusSession {
+    /// Opens a session; a dialling side waits up to `connect_timeout` for the other.
     ///
     /// # Errors
-    /// [`SessionError::Config`], [`SessionError::PortTaken`], [`SessionError::CannotListen`],
-    /// [`SessionError::Unreachable`], else [`SessionError::Bus`].
-    pub fn open(config: &SessionConfig) -> Result<Self, SessionError> {
+    /// [`BusError::Config`], [`BusError::PortTaken`], [`BusError::CannotListen`],
+    /// [`BusError::Unreachable`], else [`BusError::Zenoh`].
+    pub fn open(config: &BusConfig) -> Result<Self, BusError> {
         let zenoh = config::open(config)?;
         let identity = Identity {
-            domain: config.domain,
-            namespace: config.namespace.clone(),
             node: config.node.clone(),
             session: zenoh.zid().to_string(),
         };
@@ -151,57 +146,44 @@ impl Session {
     /// Namespace below which this session's topics lie.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        &self.identity.namespace
+        NAMESPACE
     }
 
-    /// How many peers are connected.
-    #[must_use]
-    pub fn peers(&self) -> usize {
-        self.zenoh.info().peers_zid().wait().count()
-    }
-
-    /// Close at once instead of when dropped.
+    /// Closes the session at once instead of when dropped.
     ///
     /// # Errors
-    /// [`SessionError::Bus`] when zenoh cannot.
-    pub fn close(self) -> Result<(), SessionError> {
+    /// [`BusError::Zenoh`] when zenoh cannot.
+    pub fn close(self) -> Result<(), BusError> {
         self.zenoh
             .close()
             .wait()
-            .map_err(SessionError::bus("close the session"))
+            .map_err(BusError::zenoh("close the session"))
     }
 
     /// Token of a new endpoint of this session.
-    fn endpoint_token(&self, kind: EndpointKind, key: TopicKey, qos: &str) -> Token {
+    fn endpoint_token(&self, kind: EndpointKind, key: TopicKey) -> Ros2Token {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        self.identity.token(
-            id,
-            Some(Endpoint {
-                kind,
-                key,
-                qos: qos.to_owned(),
-            }),
-        )
+        self.identity.token(id, Some(Endpoint { kind, key }))
     }
 
     fn declare_token(
         &self,
-        token: &Token,
-    ) -> Result<zenoh::liveliness::LivelinessToken, SessionError> {
+        token: &Ros2Token,
+    ) -> Result<zenoh::liveliness::LivelinessToken, BusError> {
         self.zenoh
             .liveliness()
             .declare_token(token.to_string())
             .wait()
-            .map_err(SessionError::bus("declare a liveliness token"))
+            .map_err(BusError::zenoh("declare a liveliness token"))
     }
 }
 
-/// A length of time for calls of the system; no clock is read here.
+/// Converts a span for calls of the system; no clock is read here.
 fn duration(span: Span) -> core::time::Duration {
     core::time::Duration::from_nanos(span.0.max(0).unsigned_abs())
 }
 
-/// Poll until `done` or so long has been waited.
+/// Polls until `done` returns true or `timeout` has passed; returns the last result.
 fn wait_until(timeout: Span, done: impl Fn() -> bool) -> bool {
     let polls = (timeout.ms() / POLL_MS).ceil().max(0.0) as u64;
     for _ in 0..polls {

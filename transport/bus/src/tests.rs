@@ -1,4 +1,4 @@
-//! Two sessions on loopback, each test on ports of its own.
+//! Two sessions on loopback, each test on its own ports.
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicUsize, Ordering};
@@ -11,48 +11,48 @@ use super::gate::SenderClock;
 use super::*;
 use palpate_transport::Time;
 use palpate_transport::frame::HapticFrame;
-use palpate_transport::msg::crtk::OperatingState;
+use palpate_transport::msg::crtk::{CrtkCommand, OperatingState};
 use palpate_transport::msg::{OperatingStateReport, StringStamped, WrenchStamped};
 use palpate_transport::trace::Side;
 
-/// Longest wait for what needs no more than a machine that goes on.
+/// Longest wait for an event that a running machine delivers.
 const WAIT: Span = Span(60_000_000_000);
 
-/// Address on which tests claim ports, and do nothing else.
+/// Address on which tests claim ports, used for nothing else.
 const CLAIMS: Ipv4Addr = Ipv4Addr::new(127, 66, 66, 66);
 
-/// A port that is free for UDP and TCP, and that no other test takes until this process ends; below those that Linux
-/// gives to who asks for none in particular.
+/// A port that is free for UDP and TCP and that no other test takes until this process ends; below the ports that
+/// Linux assigns by itself.
 fn free_ports() -> (u16, u16) {
-    static ASKED: AtomicU16 = AtomicU16::new(0);
+    static NEXT_PORT: AtomicU16 = AtomicU16::new(0);
     let begin = (std::process::id() * 97 % 5000) as u16;
     for _ in 0..5000 {
-        let port = 10_000 + (begin + ASKED.fetch_add(1, Ordering::Relaxed)) % 5000;
-        let Ok(claim) = UdpSocket::bind((CLAIMS, port)) else {
+        let port = 10_000 + (begin + NEXT_PORT.fetch_add(1, Ordering::Relaxed)) % 5000;
+        let Ok(reservation) = UdpSocket::bind((CLAIMS, port)) else {
             continue;
         };
         let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, port));
         let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         if udp.is_ok() && tcp.is_ok() {
-            std::mem::forget(claim);
+            std::mem::forget(reservation);
             return (port, port);
         }
     }
     panic!("no port is free from 10000 to 14999");
 }
 
-fn pair() -> (Session, Session) {
+fn pair() -> (BusSession, BusSession) {
     let (udp, tcp) = free_ports();
-    let slave = Session::open(&SessionConfig::new(
+    let slave = BusSession::open(&BusConfig::new(
         Side::Slave,
-        Role::Listen,
+        ConnectionRole::Listen,
         "127.0.0.1",
         udp,
         tcp,
     ));
-    let master = Session::open(&SessionConfig::new(
+    let master = BusSession::open(&BusConfig::new(
         Side::Master,
-        Role::Dial,
+        ConnectionRole::Dial,
         "127.0.0.1",
         udp,
         tcp,
@@ -135,7 +135,7 @@ fn frames_arrive_once_in_order_and_garbage_is_counted() {
 }
 
 #[test]
-fn commands_are_answered_once_and_refusals_say_why() {
+fn commands_run_once_and_refusals_give_a_reason() {
     let (slave, master) = pair();
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);
@@ -143,9 +143,11 @@ fn commands_are_answered_once_and_refusals_say_why() {
     let server = slave
         .serve_commands("slave", move |command| {
             count.fetch_add(1, Ordering::Relaxed);
-            let command = command.parse().map_err(|error| format!("{error}"))?;
+            let command = command
+                .parse::<CrtkCommand>()
+                .map_err(|error| error.to_string())?;
             state = state
-                .after(command, true)
+                .after_command(command, true)
                 .map_err(|error| error.to_string())?;
             Ok(state.name().to_owned())
         })
@@ -169,7 +171,7 @@ fn commands_are_answered_once_and_refusals_say_why() {
         "{refusal}"
     );
     assert_eq!(calls.load(Ordering::Relaxed), 3);
-    // The same number again: answered, not carried out.
+    // The same number again: a reply, no execution.
     client.attachment.sequence -= 2;
     assert_eq!(
         client.command("pause", Time(2), WAIT).expect("answered"),
@@ -258,8 +260,8 @@ fn crtk_topics_carry_state_and_force_and_take_commands() {
     );
 }
 
-/// Endpoints of the other side that this session has heard of.
-fn forces_waiting(session: &Session) -> usize {
+/// Number of endpoints of the other side that this session has discovered.
+fn forces_waiting(session: &BusSession) -> usize {
     let tokens = session
         .zenoh
         .liveliness()
@@ -269,7 +271,7 @@ fn forces_waiting(session: &Session) -> usize {
 }
 
 #[test]
-fn nodes_come_and_go() {
+fn nodes_appear_and_leave() {
     let (slave, master) = pair();
     let announcement = slave.announce().expect("announces");
     let (sender, changes) = channel();
@@ -283,9 +285,13 @@ fn nodes_come_and_go() {
         })
         .expect("watches");
     assert!(
-        [&slave, &master]
-            .iter()
-            .all(|one| wait_until(WAIT, || one.peers() > 0))
+        [&slave, &master].iter().all(|one| wait_until(WAIT, || one
+            .zenoh
+            .info()
+            .peers_zid()
+            .wait()
+            .count()
+            > 0))
     );
     assert_eq!(
         changes.recv_timeout(duration(WAIT)),
@@ -309,8 +315,8 @@ fn a_taken_port_is_named() {
         } else {
             drop(taken_tcp);
         }
-        let config = SessionConfig::new(Side::Slave, Role::Listen, "127.0.0.1", udp, tcp);
-        let Err(SessionError::PortTaken { endpoint }) = Session::open(&config) else {
+        let config = BusConfig::new(Side::Slave, ConnectionRole::Listen, "127.0.0.1", udp, tcp);
+        let Err(BusError::PortTaken { endpoint }) = BusSession::open(&config) else {
             panic!("{scheme} port was free");
         };
         assert!(endpoint.starts_with(scheme), "{endpoint}");
@@ -318,68 +324,47 @@ fn a_taken_port_is_named() {
 }
 
 #[test]
-fn nobody_there_is_said_in_time() {
+fn unreachable_peer_is_reported_in_time() {
     let (udp, tcp) = free_ports();
-    let config = SessionConfig {
+    let config = BusConfig {
         connect_timeout: Span::from_ms(400.0),
-        ..SessionConfig::new(Side::Master, Role::Dial, "127.0.0.1", udp, tcp)
+        ..BusConfig::new(Side::Master, ConnectionRole::Dial, "127.0.0.1", udp, tcp)
     };
-    let error = Session::open(&config).err().expect("nobody listens");
-    assert!(matches!(error, SessionError::Unreachable { .. }), "{error}");
+    let error = BusSession::open(&config).err().expect("nobody listens");
+    assert!(matches!(error, BusError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("within 400 ms"), "{error}");
 }
 
 #[test]
 fn bad_configurations_name_the_field() {
-    let good = SessionConfig::new(Side::Master, Role::Dial, "127.0.0.1", 7447, 7448);
+    let good = BusConfig::new(Side::Master, ConnectionRole::Dial, "127.0.0.1", 7447, 7448);
     assert!(good.validate().is_ok());
-    let field = |config: SessionConfig| match config.validate() {
-        Err(SessionError::Config { field, .. }) => field,
+    let field = |config: BusConfig| match config.validate() {
+        Err(BusError::Config(error)) => error.field.replace("session.", ""),
         other => panic!("{other:?}"),
     };
     assert_eq!(
-        field(SessionConfig {
+        field(BusConfig {
             udp: "udp/localhost".to_owned(),
             ..good.clone()
         }),
         "udp"
     );
     assert_eq!(
-        field(SessionConfig {
+        field(BusConfig {
             udp: "tcp/a:1".to_owned(),
             ..good.clone()
         }),
         "udp"
     );
     assert_eq!(
-        field(SessionConfig {
+        field(BusConfig {
             tcp: "tcp/\"]:1".to_owned(),
             ..good.clone()
         }),
         "tcp"
     );
-    assert_eq!(
-        field(SessionConfig {
-            namespace: "a/*".to_owned(),
-            ..good.clone()
-        }),
-        "namespace"
-    );
-    assert_eq!(
-        field(SessionConfig {
-            node: String::new(),
-            ..good.clone()
-        }),
-        "node"
-    );
-    assert_eq!(
-        field(SessionConfig {
-            lease_ms: 5,
-            ..good.clone()
-        }),
-        "lease_ms"
-    );
-    let never = SessionConfig {
+    let never = BusConfig {
         connect_timeout: Span(-1),
         ..good
     };

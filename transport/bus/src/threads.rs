@@ -1,17 +1,17 @@
 //! Scheduling of zenoh's threads.
 //!
 //! A real-time servo beside ordinary zenoh threads has an eleven times worse p99 under load
-//! (transport section 8), so all of them are raised, below the servo. zenoh may start more when the
-//! first transport comes up: call it after opening and again then.
+//! (transport section 8), so all of them are raised, below the servo. As zenoh may start more threads
+//! when the first transport is up, call this after opening and again then.
 
 use serde::{Deserialize, Serialize};
 
 use libc::{SCHED_FIFO, pid_t, sched_param, sched_setscheduler};
 
-/// How zenoh names its threads.
+/// Prefixes of the names of zenoh's threads.
 const NAMES: [&str; 5] = ["rx-", "tx-", "net-", "acc-", "app-"];
 
-/// What became of zenoh's threads.
+/// Scheduling of zenoh's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ThreadReport {
     /// Threads that now run under SCHED_FIFO.
@@ -20,7 +20,7 @@ pub struct ThreadReport {
     pub refused: usize,
 }
 
-/// Raise every zenoh thread of this process to SCHED_FIFO `priority`, 1 to 99; 0 changes nothing.
+/// Raises every zenoh thread of this process to SCHED_FIFO `priority`, 1 to 99; 0 changes nothing.
 #[must_use]
 pub fn raise_threads(priority: u8) -> ThreadReport {
     let mut report = ThreadReport::default();
@@ -38,7 +38,7 @@ pub fn raise_threads(priority: u8) -> ThreadReport {
     report
 }
 
-/// Raise the calling thread to SCHED_FIFO `priority`, 1 to 99; `false` if the system refuses.
+/// Raises the calling thread to SCHED_FIFO `priority`, 1 to 99; `false` if the system refuses.
 #[must_use]
 pub fn raise_current(priority: i32) -> bool {
     raise(0, priority)
@@ -63,7 +63,7 @@ fn raise(thread: pid_t, priority: i32) -> bool {
     let param = sched_param {
         sched_priority: priority,
     };
-    // SAFETY: `param` lives through the call, which only reads it; an id that is gone or a priority
-    // out of range is refused by the kernel.
+    // SAFETY: `param` lives through the call, which only reads it; the kernel refuses an id that is
+    // gone or a priority out of range.
     unsafe { sched_setscheduler(thread, SCHED_FIFO, &raw const param) == 0 }
 }

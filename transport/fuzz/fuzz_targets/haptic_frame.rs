@@ -1,4 +1,4 @@
-//! Any bytes: a frame whose numbers are finite and whose bytes come back, or a refusal.
+//! Any bytes: a frame of finite numbers with an exact round trip, or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as each message of variable size: read or refused, and what is read encodes to
-//! something that is read again.
+//! Any bytes as each message of variable size: an error, or a message that encodes to bytes that decode
+//! again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

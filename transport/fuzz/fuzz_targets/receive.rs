@@ -1,12 +1,12 @@
-//! Any bytes as one frame after another: what a side takes in, and what its codec shows and answers, stays finite.
+//! Any bytes as one frame after another: the received state of a side and the output of its codec stay finite.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use palpate_port::inbox::{Inbox, RunIds};
 use palpate_transport::cdr::{HAPTIC_FRAME_BYTES, decode_frame, encode};
-use palpate_transport::codec::{CodecKind, CodecParams, Ends};
+use palpate_transport::codec::{CodecKind, CodecPair, CodecParams};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::frame::HapticFrame;
-use palpate_port::inbox::{Inbox, Parties};
 use palpate_transport::trace::Side;
 use palpate_transport::{Span, Time};
 
@@ -16,8 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
         ..CodecParams::default()
     };
     let (side, coupling) = (Side::Master, CouplingParams::default());
-    let mut ends = Ends::new(&params, side, &coupling, Span(1_000_000));
-    let mut inbox = Inbox::new(Parties::default());
+    let mut codec = CodecPair::new(&params, side, &coupling, Span(1_000_000));
+    let mut inbox = Inbox::new(RunIds::default());
     let mut packet = [0; HAPTIC_FRAME_BYTES];
     let _ = encode(&HapticFrame::default(), &mut packet);
     let mut now = Time(0);
@@ -27,17 +27,19 @@ fuzz_target!(|bytes: &[u8]| {
             continue;
         };
         now = now + Span(1_000_000);
-        let shown = ends.decode(Some((frame, now)), now + Span(5_000_000));
-        if let Some((shown, _)) = shown {
-            assert!(!frame.is_plausible() || shown.is_plausible());
+        let extrapolated = codec
+            .decoder
+            .decode(Some((frame, now)), now + Span(5_000_000));
+        if let Some((extrapolated, _)) = extrapolated {
+            assert!(!frame.is_plausible() || extrapolated.is_plausible());
         }
-        inbox.take(shown);
-        let _ = (inbox.stale(now, 0.1, 0.1), inbox.sync().estimate_at(now));
-        // what this side says is its own, at its own time
+        inbox.accept(extrapolated);
+        let _ = (inbox.is_stale(now, 0.1, 0.1), inbox.sync().offset_at(now));
+        // own frame of this side, at its own time
         let own = HapticFrame {
             sent_ns: now.0,
             ..frame
         };
-        let _ = ends.encode(&own, inbox.newest());
+        let _ = codec.encoder.encode(&own, inbox.newest());
     }
 });

@@ -1,18 +1,18 @@
-//! Any bytes: a stroke whose bytes come back and which a receiver takes or not, or a refusal.
+//! Any bytes: an edit batch with an exact round trip that a receiver accepts, or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palpate_transport::cdr::{STROKE_BYTES, decode_stroke, encode};
-use palpate_transport::stroke::StrokeReceiver;
+use palpate_transport::cdr::{EDIT_BATCH_BYTES, decode_edit_batch, encode};
+use palpate_transport::edit_batch::EditBatchReceiver;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(stroke) = decode_stroke(bytes) {
-        let mut again = [0; STROKE_BYTES];
-        assert_eq!(encode(&stroke, &mut again), Ok(bytes.len()));
+    if let Ok(batch) = decode_edit_batch(bytes) {
+        let mut again = [0; EDIT_BATCH_BYTES];
+        assert_eq!(encode(&batch, &mut again), Ok(bytes.len()));
         assert_eq!(again[4..], bytes[4..]);
-        let mut receiver = StrokeReceiver::default();
-        receiver.expect(stroke.run, stroke.number - 1);
-        receiver.take(&stroke);
-        assert_eq!(receiver.next(), Some(&stroke));
+        let mut receiver = EditBatchReceiver::default();
+        receiver.set_expected(batch.run, batch.number - 1);
+        receiver.accept(&batch);
+        assert_eq!(receiver.next(), Some(&batch));
     }
 });

@@ -1,16 +1,16 @@
-//! What a device measures of a motion: counts of its encoders, and their low-passed difference.
+//! Measured motion of a device: counts of its encoders, and their low-passed difference.
 
 use core::f64::consts::PI;
 
 use palpate_transport::{AXES, Axes};
 
-/// The share of what is left that a first-order low-pass takes over in `dt_s` \[s\], for a cut-off in Hz.
+/// Gain of a first-order low-pass over `dt_s` \[s\], the fraction of the remaining difference, for a cut-off in Hz.
 #[must_use]
-pub fn low_pass_share(cutoff_hz: f64, dt_s: f64) -> f64 {
+pub fn low_pass_gain(cutoff_hz: f64, dt_s: f64) -> f64 {
     1.0 - libm::exp(-2.0 * PI * cutoff_hz * dt_s)
 }
 
-/// `value` as an encoder with this step reads it; a step of 0 reads exactly.
+/// Rounds `value` to the steps of an encoder; a step of 0 returns it unchanged.
 #[must_use]
 pub fn quantised(value: f64, step: f64) -> f64 {
     if step > 0.0 {
@@ -20,28 +20,28 @@ pub fn quantised(value: f64, step: f64) -> f64 {
     }
 }
 
-/// Position and velocity as a device reads them.
+/// Measured position and velocity.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
+pub struct MeasuredMotion {
     /// Position \[m\].
     pub position_m: Axes,
     /// Backward difference of the position over the time since the last reading, low-passed \[m/s\].
     pub velocity_mps: Axes,
 }
 
-impl Measured {
-    /// A device at rest.
+impl MeasuredMotion {
+    /// Creates the motion of a device at rest.
     #[must_use]
-    pub fn at(position_m: Axes) -> Self {
+    pub fn at_rest(position_m: Axes) -> Self {
         Self {
             position_m,
             velocity_mps: [0.0; AXES],
         }
     }
 
-    /// Read a position \[m\] after `dt_s` \[s\] through a low-pass with a cut-off in Hz.
+    /// Reads a position \[m\] after `dt_s` \[s\] through a low-pass with a cut-off in Hz.
     pub fn read(&mut self, position_m: Axes, cutoff_hz: f64, dt_s: f64) {
-        let share = low_pass_share(cutoff_hz, dt_s);
+        let share = low_pass_gain(cutoff_hz, dt_s);
         for (axis, velocity_mps) in self.velocity_mps.iter_mut().enumerate() {
             let raw_mps = (position_m[axis] - self.position_m[axis]) / dt_s;
             *velocity_mps += share * (raw_mps - *velocity_mps);
@@ -55,8 +55,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_motion_is_read_as_by_a_first_order_filter() {
-        let mut measured = Measured::at([0.0; AXES]);
+    fn steady_motion_is_read_through_a_first_order_filter() {
+        let mut measured = MeasuredMotion::at_rest([0.0; AXES]);
         for ms in 1..50 {
             let at_m = 0.2e-3 * f64::from(ms);
             measured.read([at_m, 0.0, 0.0, 0.0], 80.0, 1e-3);

@@ -1,40 +1,42 @@
-//! What one side knows from the other's frames: the newest one, when it came, and how old it is.
+//! Received state of the other side: its newest frame, time of arrival, clock and age.
 //!
-//! A side that starts anew counts its sums from 0, and the other must neither credit the former
-//! sums again nor wait until the new numbers overtake the old ones. So each run of a side has an id,
-//! and each frame says for which run of its receiver its sums are meant ([`palpate_transport::frame`]). A frame
-//! that is meant for another run only says who sent it; after one round trip both count for each
-//! other. Source: ours.
+//! A side that restarts counts its sums from 0. The other side must neither credit the former sums again nor
+//! wait until the new numbers overtake the old ones. So each run of a side has an id, and each frame names the
+//! run of its receiver for which its sums are meant ([`palpate_transport::frame`]). A frame that is meant for
+//! another run only identifies its sender; after one round trip both sides name the current runs.
+//! Source: ours.
 
-use palpate_transport::frame::{HapticFrame, Order, Succession};
+use palpate_transport::coupling::{CouplingInputs, CouplingParams};
+use palpate_transport::frame::{FrameOrder, HapticFrame, SequenceTracker};
 use palpate_transport::sync::ClockSync;
 use palpate_transport::{Span, Time};
 
-/// Runs of the two sides, as one of them knows them; 0 is unknown.
+use crate::tick_inputs::TickInputs;
+
+/// Runs of the two sides, as known on one side; 0 is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Parties {
+pub struct RunIds {
     /// This side's run.
     pub own: u64,
-    /// The other side's; it is learnt from its first frame if it is unknown.
+    /// The other side's run; taken from its first frame if it is unknown.
     pub peer: u64,
 }
 
-/// What became of a frame.
+/// Run of the other side after a frame, against the one that was known before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
-    /// None, or no news.
-    Nothing,
-    /// A newer frame is there.
-    Fresh,
-    /// The other side began anew: what is counted with it must count from 0 again.
-    Restarted,
+pub enum PeerRun {
+    /// The run that was known before.
+    Same,
+    /// Another run: the other side started or restarted.
+    New,
 }
 
-/// The newest frame of the other side, and the clock it was stamped by.
-#[derive(Debug, Clone)]
+/// Newest frame of the other side, and the estimate of its clock.
+#[derive(Debug, Clone, Default)]
 pub struct Inbox {
+    /// This side's run.
     own: u64,
-    order: Succession,
+    tracker: SequenceTracker,
     newest: HapticFrame,
     received: Time,
     count: u64,
@@ -42,61 +44,54 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Nothing received yet.
+    /// Creates an inbox that has received nothing.
     #[must_use]
-    pub fn new(parties: Parties) -> Self {
+    pub fn new(run_ids: RunIds) -> Self {
         Self {
-            own: parties.own,
-            order: Succession::of(parties.peer),
-            newest: HapticFrame::default(),
-            received: Time(0),
-            count: 0,
-            sync: ClockSync::default(),
+            own: run_ids.own,
+            tracker: SequenceTracker::from_run(run_ids.peer),
+            ..Self::default()
         }
     }
 
-    /// Take a frame and when it was received, if it is newer than what is known. What a frame that
-    /// was missed had to say, the sums of the next one say as well.
-    pub fn take(&mut self, inbound: Option<(HapticFrame, Time)>) -> Arrival {
+    /// Takes a frame and its time of arrival, if it is newer than the newest one. The sums of a missed frame
+    /// are included in the next one. After [`PeerRun::New`], sums shared with the other side must count from 0 again.
+    pub fn accept(&mut self, inbound: Option<(HapticFrame, Time)>) -> PeerRun {
         let Some((frame, received)) = inbound else {
-            return Arrival::Nothing;
+            return PeerRun::Same;
         };
         if !frame.is_plausible() {
-            return Arrival::Nothing;
+            return PeerRun::Same;
         }
-        let began = match self.order.judge(&frame) {
-            Order::First | Order::Restarted => true,
-            Order::Next => false,
-            Order::Repeated => {
-                self.carry_on(&frame);
-                return Arrival::Nothing;
+        let run = match self.tracker.classify(&frame) {
+            FrameOrder::First | FrameOrder::Restarted => PeerRun::New,
+            FrameOrder::Next => PeerRun::Same,
+            FrameOrder::Repeated => {
+                self.update_extrapolated(&frame);
+                return PeerRun::Same;
             }
-            Order::Late | Order::Void => return Arrival::Nothing,
+            FrameOrder::Late | FrameOrder::Invalid => return PeerRun::Same,
         };
-        self.order.advance(&frame);
-        if began {
+        self.tracker.accept(&frame);
+        if run == PeerRun::New {
             self.newest = HapticFrame::default();
-            // else the new run would take the echo of nothing for an answer to its own first frame
+            // our next frames must not echo a frame of the new run: if they named a time of reception, the new run
+            // would take them for replies
             self.received = Time(0);
             self.sync = ClockSync::default();
         }
-        let for_us = frame.peer_session == self.own;
-        if for_us {
+        if frame.peer_session == self.own {
             self.sync.on_frame(&frame, received);
             self.newest = frame;
             self.received = received;
             self.count += 1;
         }
-        match (began, for_us) {
-            (true, _) => Arrival::Restarted,
-            (false, true) => Arrival::Fresh,
-            (false, false) => Arrival::Nothing,
-        }
+        run
     }
 
-    /// Take what a decoder made of the newest frame meanwhile ([`palpate_transport::codec`]): where things are
-    /// by now. What is counted, and when it was sent and came, stays as it was received.
-    fn carry_on(&mut self, frame: &HapticFrame) {
+    /// Takes the decoder's extrapolation of the newest frame ([`palpate_transport::codec`]): positions, velocities
+    /// and forces. Cumulative fields and times stay as received.
+    fn update_extrapolated(&mut self, frame: &HapticFrame) {
         if frame.sequence != self.newest.sequence || frame.session != self.newest.session {
             return;
         }
@@ -106,25 +101,25 @@ impl Inbox {
         self.newest.contact_force_n = frame.contact_force_n;
     }
 
-    /// The newest frame; number 0 if there is none.
+    /// Newest frame; number 0 if there is none.
     #[must_use]
     pub fn newest(&self) -> &HapticFrame {
         &self.newest
     }
 
-    /// When it was received, on our clock; meaningless if there is none.
+    /// Time at which the newest frame arrived, on our clock; 0 if there is none.
     #[must_use]
-    pub fn received(&self) -> Time {
+    pub(crate) fn received(&self) -> Time {
         self.received
     }
 
-    /// Frames taken so far: duplicates, stragglers and those missed excluded.
+    /// Number of frames used so far; duplicates, late frames and those meant for another run do not count.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The other side's clock.
+    /// Estimate of the other side's clock.
     #[must_use]
     pub fn sync(&self) -> &ClockSync {
         &self.sync
@@ -132,23 +127,40 @@ impl Inbox {
 
     /// Runs of both sides.
     #[must_use]
-    pub fn parties(&self) -> Parties {
-        Parties {
+    pub fn run_ids(&self) -> RunIds {
+        RunIds {
             own: self.own,
-            peer: self.order.session(),
+            peer: self.tracker.run_id(),
+        }
+    }
+
+    /// Inputs of a coupling method in a tick with the wave impedance b \[N s/m\].
+    #[must_use]
+    pub fn coupling_inputs<'a>(
+        &'a self,
+        params: &'a CouplingParams,
+        impedance_nspm: f64,
+        at: &TickInputs,
+    ) -> CouplingInputs<'a> {
+        CouplingInputs {
+            params,
+            impedance_nspm,
+            newest: &self.newest,
+            fresh: self.silence(at.now).s() <= params.hold_s,
+            dt_s: at.dt_s,
         }
     }
 
     /// Time since the newest frame was received.
     #[must_use]
-    pub fn silence(&self, now: Time) -> Span {
+    fn silence(&self, now: Time) -> Span {
         now - self.received
     }
 
-    /// Whether what is known must not be acted on: nothing came for longer than `silence_s`, or the
-    /// newest frame was certainly sent more than `age_s` ago (once the other clock is known).
+    /// True if the newest frame must not be acted on: no frame arrived for longer than `silence_s`, or the
+    /// newest one was certainly sent more than `age_s` ago (once the other clock is known).
     #[must_use]
-    pub fn stale(&self, now: Time, silence_s: f64, age_s: f64) -> bool {
+    pub fn is_stale(&self, now: Time, silence_s: f64, age_s: f64) -> bool {
         self.newest.sequence == 0
             || self.silence(now).s() > silence_s
             || self
@@ -174,54 +186,51 @@ mod tests {
     }
 
     fn inbox() -> Inbox {
-        Inbox::new(Parties { own: 1, peer: 0 })
+        Inbox::new(RunIds { own: 1, peer: 0 })
     }
 
     #[test]
-    fn a_frame_for_another_run_only_says_who_sent_it() {
+    fn frame_for_another_run_only_identifies_its_sender() {
         let mut inbox = inbox();
         let at = Time(5 * MS);
-        assert_eq!(inbox.take(Some((frame(7, 0, 40), at))), Arrival::Restarted);
-        assert_eq!((inbox.parties().peer, inbox.newest().sequence), (7, 0));
-        assert_eq!(inbox.take(Some((frame(7, 0, 41), at))), Arrival::Nothing);
-        assert_eq!(inbox.take(Some((frame(7, 1, 42), at))), Arrival::Fresh);
-        assert_eq!(inbox.take(Some((frame(7, 1, 42), at))), Arrival::Nothing);
+        assert_eq!(inbox.accept(Some((frame(7, 0, 40), at))), PeerRun::New);
+        assert_eq!((inbox.run_ids().peer, inbox.newest().sequence), (7, 0));
+        assert_eq!(inbox.accept(Some((frame(7, 0, 41), at))), PeerRun::Same);
+        assert_eq!(inbox.accept(Some((frame(7, 1, 42), at))), PeerRun::Same);
+        assert_eq!(inbox.accept(Some((frame(7, 1, 42), at))), PeerRun::Same);
         assert_eq!((inbox.newest().sequence, inbox.count()), (42, 1));
     }
 
     #[test]
-    fn issue_a_restarted_peer_was_ignored_until_its_numbers_overtook_the_old_ones() {
+    fn issue_restarted_peer_was_ignored_until_its_numbers_caught_up() {
         let mut inbox = inbox();
-        let _ = inbox.take(Some((frame(7, 1, 9000), Time(0))));
-        assert_eq!(
-            inbox.take(Some((frame(8, 0, 1), Time(MS)))),
-            Arrival::Restarted
-        );
-        // else it would take the echo of nothing for an answer, and its uptime for a round trip
+        let _ = inbox.accept(Some((frame(7, 1, 9000), Time(0))));
+        assert_eq!(inbox.accept(Some((frame(8, 0, 1), Time(MS)))), PeerRun::New);
+        // otherwise the new run would take our next frame for a reply, and its own uptime for the round trip
         assert_eq!((inbox.newest().sent_ns, inbox.received()), (0, Time(0)));
-        // what the former run said counts no more, and nothing is known of the new one yet
-        assert!(inbox.stale(Time(MS), 1.0, 1.0));
+        // sums of the former run no longer count, and no frame of the new run is used yet
+        assert!(inbox.is_stale(Time(MS), 1.0, 1.0));
         assert_eq!(
-            inbox.take(Some((frame(7, 1, 9001), Time(MS)))),
-            Arrival::Nothing
+            inbox.accept(Some((frame(7, 1, 9001), Time(MS)))),
+            PeerRun::Same
         );
         assert_eq!(
-            inbox.take(Some((frame(8, 1, 2), Time(2 * MS)))),
-            Arrival::Fresh
+            inbox.accept(Some((frame(8, 1, 2), Time(2 * MS)))),
+            PeerRun::Same
         );
-        assert!(!inbox.stale(Time(2 * MS), 1.0, 1.0));
+        assert!(!inbox.is_stale(Time(2 * MS), 1.0, 1.0));
     }
 
     #[test]
-    fn a_frame_that_is_carried_on_moves_and_counts_nothing() {
+    fn extrapolated_frame_moves_without_being_counted() {
         let mut inbox = inbox();
         let mut sent = frame(7, 1, 1);
         (sent.energy_sent_j, sent.sent_ns) = ([2.0; 4], MS);
-        let _ = inbox.take(Some((sent, Time(MS))));
+        let _ = inbox.accept(Some((sent, Time(MS))));
         let mut later = sent;
         (later.position_m[0], later.velocity_mps[0]) = (0.1, 0.2);
         (later.energy_sent_j, later.sent_ns) = ([9.0; 4], 5 * MS);
-        assert_eq!(inbox.take(Some((later, Time(4 * MS)))), Arrival::Nothing);
+        assert_eq!(inbox.accept(Some((later, Time(4 * MS)))), PeerRun::Same);
         let newest = *inbox.newest();
         assert_eq!((newest.position_m[0], newest.velocity_mps[0]), (0.1, 0.2));
         assert_eq!((newest.energy_sent_j, newest.sent_ns), ([2.0; 4], MS));
@@ -229,8 +238,8 @@ mod tests {
     }
 
     #[test]
-    fn an_old_frame_that_just_came_is_stale() {
-        let mut inbox = Inbox::new(Parties::default());
+    fn old_frame_that_just_arrived_is_stale() {
+        let mut inbox = Inbox::new(RunIds::default());
         let mut echo = HapticFrame {
             sequence: 1,
             sent_ns: 1010 * MS,
@@ -239,22 +248,22 @@ mod tests {
             ..HapticFrame::default()
         };
         // round trip 20 ms: the offset is 0 within 10 ms
-        let _ = inbox.take(Some((echo, Time(1020 * MS))));
-        assert!(!inbox.stale(Time(1020 * MS), 0.05, 0.5));
+        let _ = inbox.accept(Some((echo, Time(1020 * MS))));
+        assert!(!inbox.is_stale(Time(1020 * MS), 0.05, 0.5));
         (echo.sequence, echo.sent_ns) = (2, 1100 * MS);
         (echo.echo_sent_ns, echo.echo_received_ns) = (0, 0);
-        let _ = inbox.take(Some((echo, Time(1700 * MS))));
-        assert!(inbox.stale(Time(1700 * MS), 0.05, 0.5), "sent 0.6 s ago");
-        assert!(!inbox.stale(Time(1700 * MS), 0.05, 0.7));
+        let _ = inbox.accept(Some((echo, Time(1700 * MS))));
+        assert!(inbox.is_stale(Time(1700 * MS), 0.05, 0.5), "sent 0.6 s ago");
+        assert!(!inbox.is_stale(Time(1700 * MS), 0.05, 0.7));
     }
 
     #[test]
-    fn garbage_is_no_news() {
+    fn invalid_frames_are_not_accepted() {
         let mut inbox = inbox();
         let mut bad = frame(7, 1, 1);
         bad.wave[0] = f64::NAN;
-        assert_eq!(inbox.take(Some((bad, Time(0)))), Arrival::Nothing);
-        assert_eq!(inbox.take(None), Arrival::Nothing);
-        assert_eq!(inbox.parties().peer, 0);
+        assert_eq!(inbox.accept(Some((bad, Time(0)))), PeerRun::Same);
+        assert_eq!(inbox.accept(None), PeerRun::Same);
+        assert_eq!((inbox.count(), inbox.run_ids().peer), (0, 0));
     }
 }

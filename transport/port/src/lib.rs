@@ -1,20 +1,19 @@
-//! What both sides of the link share.
+//! Parts that both sides of the link share.
 //!
 //! In reading order:
-//! [`inbox`] is what a side knows from the other's frames, [`outbox`] what it says of itself after a tick.
-//! [`guard`] fades forces and checks limits; [`counts`] counts what went wrong; [`field`] refuses a parameter.
-//! Of simulated devices, [`mass`] is what moves, [`pace`] its time, [`encoder`] what is measured of it;
-//! [`watchdog`] lets go of a command that nobody renews.
+//! [`tick_inputs`] has the inputs of a tick, [`inbox`] the received state of the other side, [`tick_report`] the frame and
+//! record after a tick. [`guard`] fades forces, [`limit`] clamps them.
+//! Of simulated devices, [`mass`] is the moving body, [`fixed_stepper`] its time, [`encoder`] its measured motion;
+//! [`watchdog`] releases a command that is not renewed.
 
-pub mod counts;
 pub mod encoder;
-pub mod field;
+pub mod fixed_stepper;
 pub mod guard;
 pub mod inbox;
+pub mod limit;
 pub mod mass;
-pub mod outbox;
-pub mod pace;
+pub mod tick_inputs;
+pub mod tick_report;
 pub mod watchdog;
 
-pub use counts::Counts;
-pub use field::FieldError;
+pub use tick_inputs::TickInputs;

@@ -1,11 +1,11 @@
-//! Round trips, garbage, and lengths that lie.
+//! Round trips, garbage, and wrong lengths.
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::edit_batch::{BATCH_PARTS, BatchChange, CHANGE_KINDS, NEIGHBOUR_DIRECTIONS};
 use crate::msg::diagnostic::*;
 use crate::msg::*;
-use crate::stroke::{KINDS, PARTS, StrokeChange, WAYS};
 use crate::trace::TickRecord;
 
 fn bytes_of<T: Message>(message: &T) -> Vec<u8> {
@@ -50,7 +50,7 @@ fn diagnostics(text: &str) -> DiagnosticArray {
 
 /// The layout of CDR, written by hand: time, length 5, "tool" and zero, padding to 8, six numbers.
 #[test]
-fn bytes_are_those_of_ros_2() {
+fn bytes_match_ros_2() {
     let mut expected = vec![0, 1, 0, 0];
     expected.extend_from_slice(&7_i32.to_le_bytes());
     expected.extend_from_slice(&9_u32.to_le_bytes());
@@ -96,7 +96,7 @@ fn small_buffers_are_refused() {
 
 /// transport fact 9: this costs `cdr` alone two seconds and a gibibyte.
 #[test]
-fn a_length_beyond_the_bytes_is_refused_before_it_is_believed() {
+fn length_beyond_the_bytes_is_refused_before_allocation() {
     let joints = JointState {
         position: vec![1.0; 4],
         ..JointState::default()
@@ -168,7 +168,7 @@ fn content_is_checked() {
         })
     );
     assert_eq!(
-        decode::<Float64>(&[0]),
+        decode::<crate::msg::diagnostic::Float64>(&[0]),
         Err(DecodeError::Header { found: vec![0] })
     );
 }
@@ -189,7 +189,7 @@ fn frames_that_are_not_finite_are_refused() {
 }
 
 #[test]
-fn messages_too_long_to_be_read_are_not_written() {
+fn messages_above_the_limit_are_not_encoded() {
     let word = StringStamped {
         string: "x".repeat(MESSAGE_BYTES_MAX),
         ..Default::default()
@@ -206,7 +206,7 @@ fn messages_too_long_to_be_read_are_not_written() {
     ));
 }
 
-/// Decode as every type; returns how many took it.
+/// Decodes as every type; returns the number of types that accept the bytes.
 fn decode_all(bytes: &[u8]) -> usize {
     usize::from(decode_frame(bytes).is_ok())
         + usize::from(decode::<TickRecord>(bytes).is_ok())
@@ -215,10 +215,10 @@ fn decode_all(bytes: &[u8]) -> usize {
         + usize::from(decode::<OperatingStateReport>(bytes).is_ok())
         + usize::from(decode::<JointState>(bytes).is_ok())
         + usize::from(decode::<DiagnosticArray>(bytes).is_ok())
-        + usize::from(decode::<Float64>(bytes).is_ok())
+        + usize::from(decode::<crate::msg::diagnostic::Float64>(bytes).is_ok())
 }
 
-/// What decodes encodes to something that decodes to the same: no reader is laxer than its writer.
+/// Bytes that decode encode to bytes that decode to the same: no reader is laxer than its writer.
 fn check_stable<T: Message + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
     if let Ok(message) = decode::<T>(bytes) {
         let again = bytes_of(&message);
@@ -284,54 +284,54 @@ proptest! {
 }
 
 prop_compose! {
-    fn any_change()(element: u32, other: u32, by: [i16; 3], kind in 0..KINDS, toward in 0..WAYS) -> StrokeChange {
-        StrokeChange { element, other, by, kind, toward }
+    fn any_change()(element: u32, other: u32, by: [i16; 3], kind in 0..CHANGE_KINDS, toward in 0..NEIGHBOUR_DIRECTIONS) -> BatchChange {
+        BatchChange { element, other, by, kind, toward }
     }
 }
 
 proptest! {
     #[test]
-    fn strokes_come_back_as_they_were(
+    fn edit_batches_round_trip(
         run: u64,
         number in 1_u64..,
-        part in 0..PARTS,
+        part in 0..BATCH_PARTS,
         changes in prop::collection::vec(any_change(), 0..40),
     ) {
-        let stroke = Stroke { part, ..Stroke::of(run, number, changes) };
-        let mut bytes = [0; STROKE_BYTES];
-        prop_assert_eq!(encode(&stroke, &mut bytes), Ok(STROKE_BYTES));
-        prop_assert_eq!(decode_stroke(&bytes), Ok(stroke));
-        prop_assert!(decode_stroke(&bytes[..STROKE_BYTES - 1]).is_err());
+        let batch = EditBatch { part, ..EditBatch::from_changes(run, number, changes) };
+        let mut bytes = [0; EDIT_BATCH_BYTES];
+        prop_assert_eq!(encode(&batch, &mut bytes), Ok(EDIT_BATCH_BYTES));
+        prop_assert_eq!(decode_edit_batch(&bytes), Ok(batch));
+        prop_assert!(decode_edit_batch(&bytes[..EDIT_BATCH_BYTES - 1]).is_err());
     }
 }
 
 #[test]
-fn strokes_that_there_cannot_be_are_refused_by_name() {
-    let good = Stroke::of(1, 1, [StrokeChange::default()]);
-    let refused = |stroke: &Stroke| {
-        let bytes = bytes_of(stroke);
-        match decode_stroke(&bytes) {
-            Err(DecodeError::Stroke { field, .. }) => field,
+fn invalid_edit_batches_are_refused_by_field() {
+    let good = EditBatch::from_changes(1, 1, [BatchChange::default()]);
+    let refused = |batch: &EditBatch| {
+        let bytes = bytes_of(batch);
+        match decode_edit_batch(&bytes) {
+            Err(DecodeError::EditBatch(error)) => error.field.replace(" of the edit batch", ""),
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(refused(&Stroke { number: 0, ..good }), "number");
-    assert_eq!(refused(&Stroke { count: 33, ..good }), "count");
+    assert_eq!(refused(&EditBatch { number: 0, ..good }), "field number");
+    assert_eq!(refused(&EditBatch { count: 33, ..good }), "field count");
     assert_eq!(
-        refused(&Stroke {
-            part: PARTS,
+        refused(&EditBatch {
+            part: BATCH_PARTS,
             ..good
         }),
-        "part"
+        "field part"
     );
     let mut bad = good;
-    bad.changes[0].kind = KINDS;
-    assert_eq!(refused(&bad), "kind");
+    bad.changes[0].kind = CHANGE_KINDS;
+    assert_eq!(refused(&bad), "field kind");
     bad = good;
-    bad.changes[0].toward = WAYS;
-    assert_eq!(refused(&bad), "toward");
-    // what is beyond the count is nobody's business
+    bad.changes[0].toward = NEIGHBOUR_DIRECTIONS;
+    assert_eq!(refused(&bad), "field toward");
+    // changes beyond the count are not checked
     bad = good;
-    bad.changes[1].kind = KINDS;
-    assert_eq!(decode_stroke(&bytes_of(&bad)), Ok(bad));
+    bad.changes[1].kind = CHANGE_KINDS;
+    assert_eq!(decode_edit_batch(&bytes_of(&bad)), Ok(bad));
 }

@@ -1,45 +1,45 @@
-//! The receiving end: what a side is shown between frames.
+//! Receiving end of the codec: extrapolates the newest frame between frames.
 //!
-//! Source: ours. The judged signal goes on by the same line as at the encoder; the position, which is
-//! not judged, by its velocity. Everything else is as in the newest frame, above all what is
-//! cumulative. Nothing goes on for longer than two keep-alives: one frame may be missing, and after
-//! that the receiver's own limits on silence have the word.
+//! Source: ours. The judged signal is extrapolated as at the encoder, and the position, which is not
+//! judged, by its velocity. Everything else is as in the newest frame, above all cumulative quantities.
+//! Extrapolation ends after two keep-alives: one frame may be missing, and after that the receiver's own
+//! limits on silence apply.
 
 use super::params::CodecParams;
-use super::predictor::{Line, News};
-use super::signal::{Judged, Threshold, length};
+use super::predictor::{SignalPredictor, SignalSample};
+use super::signal::{PerceivedSignal, WeberThreshold, norm_xyz};
 use crate::frame::HapticFrame;
 use crate::{Span, Time};
 
-/// Carries the newest frame on. Fixed size, allocates nothing.
+/// Extrapolates the newest frame. Fixed size, allocates nothing.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     params: CodecParams,
-    judged: Judged,
-    threshold: Threshold,
+    signal: PerceivedSignal,
+    threshold: WeberThreshold,
     horizon: Span,
     session: u64,
     sequence: u64,
-    line: Line,
+    predictor: SignalPredictor,
 }
 
 impl Decoder {
-    /// For frames of which `judged` decided; nothing received yet.
+    /// Creates a decoder of frames selected by `judged`; nothing received yet.
     #[must_use]
-    pub fn new(params: &CodecParams, judged: Judged) -> Self {
+    pub fn new(params: &CodecParams, judged: PerceivedSignal) -> Self {
         Self {
             params: *params,
-            judged,
-            threshold: Threshold::new(params, judged),
+            signal: judged,
+            threshold: WeberThreshold::new(params, judged),
             horizon: params.horizon(),
             session: 0,
             sequence: 0,
-            line: Line::default(),
+            predictor: SignalPredictor::default(),
         }
     }
 
-    /// The newest frame as it would be `now`, on the clock by which it was received. A codec that is
-    /// off gives it as it is, and so does one whose result no machine could have sent.
+    /// Returns the newest frame extrapolated to `now`, on the clock by which it was received. It is
+    /// unchanged if the codec is off, or if the extrapolation would be physically impossible.
     pub fn decode(
         &mut self,
         inbound: Option<(HapticFrame, Time)>,
@@ -51,34 +51,41 @@ impl Decoder {
         }
         if frame.session != self.session {
             (self.session, self.sequence) = (frame.session, 0);
-            self.line = Line::default();
+            self.predictor = SignalPredictor::default();
         }
         if frame.sequence > self.sequence {
             self.sequence = frame.sequence;
-            self.line.take(&News {
-                kind: self.params.predictor,
+            self.predictor.update(&SignalSample {
+                predictor: self.params.predictor,
                 threshold: &self.threshold,
-                value: self.judged.read(&frame),
-                speed_mps: length(&frame.velocity_mps),
+                value: self.signal.read(&frame),
+                speed_mps: norm_xyz(&frame.velocity_mps),
                 sent: Time(frame.sent_ns),
             });
         }
-        let shown = self.carried(&frame, now - received);
-        Some((if shown.is_plausible() { shown } else { frame }, received))
+        let estimate = self.extrapolated(&frame, now - received);
+        Some((
+            if estimate.is_plausible() {
+                estimate
+            } else {
+                frame
+            },
+            received,
+        ))
     }
 
-    fn carried(&self, frame: &HapticFrame, after: Span) -> HapticFrame {
-        let mut shown = *frame;
+    fn extrapolated(&self, frame: &HapticFrame, after: Span) -> HapticFrame {
+        let mut estimate = *frame;
         let on_s = Span(after.0.clamp(0, self.horizon.0)).s();
-        let bend = match self.judged {
-            Judged::Velocity => *self.line.slope(),
+        let bend = match self.signal {
+            PerceivedSignal::Velocity => *self.predictor.slope(),
             _ => [0.0; 4],
         };
-        for (axis, place) in shown.position_m.iter_mut().enumerate() {
+        for (axis, place) in estimate.position_m.iter_mut().enumerate() {
             *place += (frame.velocity_mps[axis] + 0.5 * bend[axis] * on_s) * on_s;
         }
-        self.judged
-            .write(&mut shown, self.line.at(after, self.horizon));
-        shown
+        self.signal
+            .write(&mut estimate, self.predictor.predict(after, self.horizon));
+        estimate
     }
 }

@@ -1,56 +1,56 @@
-//! The sending end: which of a side's frames go.
+//! Sending end of the codec: selects the frames of a side to send.
 //!
 //! Source: teleop E14 with section 3's floor and keep-alive; ours where [`super`] says so. Pure: the
-//! shell asks after every tick, live and in virtual time alike.
+//! shell calls it after every tick, live and in virtual time alike.
 
-use super::pace::Pace;
 use super::params::CodecParams;
-use super::predictor::News;
-use super::receiver::{Echo, Marks, Receiver};
-use super::signal::{Judged, Threshold, length};
+use super::predictor::SignalSample;
+use super::rate_control::RateControl;
+use super::receiver_model::{Echo, ReceiverModel, UrgentFields};
+use super::signal::{PerceivedSignal, WeberThreshold, norm_xyz};
 use crate::frame::HapticFrame;
 use crate::{Axes, Span, Time};
 
-/// Decides which frames of a side are sent. Fixed size, allocates nothing.
+/// Selects the frames of a side to send. Fixed size, allocates nothing.
 #[derive(Debug, Clone)]
 pub struct Encoder {
     params: CodecParams,
-    judged: Judged,
-    threshold: Threshold,
+    signal: PerceivedSignal,
+    threshold: WeberThreshold,
     keep_alive: Span,
     period: Span,
-    receiver: Receiver,
-    pace: Pace,
+    receiver: ReceiverModel,
+    rate_control: RateControl,
     session: u64,
     sent: Option<Time>,
-    marks: Marks,
+    urgent: UrgentFields,
     count: u64,
-    /// The judged signal, smoothed; none before the first frame.
-    value: Option<Axes>,
+    /// Smoothed judged signal; none before the first frame.
+    smoothed_value: Option<Axes>,
 }
 
 impl Encoder {
-    /// For a side that makes a frame every `period`; nothing sent yet.
+    /// Creates the encoder of a side that makes a frame every `period`; nothing sent yet.
     #[must_use]
-    pub fn new(params: &CodecParams, judged: Judged, period: Span) -> Self {
+    pub fn new(params: &CodecParams, judged: PerceivedSignal, period: Span) -> Self {
         Self {
             params: *params,
-            judged,
-            threshold: Threshold::new(params, judged),
+            signal: judged,
+            threshold: WeberThreshold::new(params, judged),
             keep_alive: Span::from_s(params.keep_alive_s),
             period,
-            receiver: Receiver::default(),
-            pace: Pace::default(),
+            receiver: ReceiverModel::default(),
+            rate_control: RateControl::default(),
             session: 0,
             sent: None,
-            marks: Marks::default(),
+            urgent: UrgentFields::default(),
             count: 0,
-            value: None,
+            smoothed_value: None,
         }
     }
 
-    /// The frame to send, if it is to be sent: numbered among those sent. `peer` is the newest frame
-    /// of the other side, of number 0 if there is none. A codec that is off gives every frame as it is.
+    /// Returns the frame if it is to be sent, numbered among sent frames. `peer` is the newest frame
+    /// of the other side, of number 0 if there is none. A codec that is off returns every frame unchanged.
     pub fn encode(&mut self, frame: &HapticFrame, peer: &HapticFrame) -> Option<HapticFrame> {
         if !self.params.is_on() {
             return Some(*frame);
@@ -58,7 +58,7 @@ impl Encoder {
         if frame.session != self.session {
             *self = Self {
                 session: frame.session,
-                ..Self::new(&self.params, self.judged, self.period)
+                ..Self::new(&self.params, self.signal, self.period)
             };
         }
         let echo = Echo {
@@ -68,22 +68,22 @@ impl Encoder {
         };
         let mut frame = *frame;
         self.smooth(&mut frame);
-        self.receiver.hear(&echo);
-        self.pace.hear(&echo, self.params.pace_max);
+        self.receiver.on_echo(&echo);
+        self.rate_control.on_echo(&echo, self.params.pace_max);
         if !self.is_due(&frame) {
             return None;
         }
         let sent = Time(frame.sent_ns);
-        self.marks = marks(&frame);
-        let news = News {
-            kind: self.params.predictor,
+        self.urgent = urgent_fields(&frame);
+        let sample = SignalSample {
+            predictor: self.params.predictor,
             threshold: &self.threshold,
-            value: self.judged.read(&frame),
-            speed_mps: length(&frame.velocity_mps),
+            value: self.signal.read(&frame),
+            speed_mps: norm_xyz(&frame.velocity_mps),
             sent,
         };
         self.receiver
-            .send(&news, self.marks, self.params.loss_expected);
+            .on_sent(&sample, self.urgent, self.params.loss_expected);
         self.sent = Some(sent);
         self.count += 1;
         Some(HapticFrame {
@@ -92,30 +92,24 @@ impl Encoder {
         })
     }
 
-    /// The judged signal as it was judged last, in its unit; none before the first frame, and of a codec
-    /// that is off.
+    /// Signal that was last compared with the deadband, after smoothing, in its unit; none before the first frame, and
+    /// for a codec that is off.
     #[must_use]
-    pub fn judged_value(&self) -> Option<Axes> {
-        self.value
+    pub fn compared_signal(&self) -> Option<Axes> {
+        self.smoothed_value
     }
 
-    /// One step of the low-pass; a value that is not a number passes, and is forgotten.
+    /// One step of the low-pass; a value that is not a number passes, and resets the filter.
     fn smooth(&mut self, frame: &mut HapticFrame) {
-        let value = self.judged.read(frame);
+        let value = self.signal.read(frame);
         let share = self.period.s() / (self.period.s() + self.params.smooth_s);
-        let smoothed = self.value.map_or(value, |before| {
+        let smoothed = self.smoothed_value.map_or(value, |before| {
             std::array::from_fn(|axis| before[axis] + share * (value[axis] - before[axis]))
         });
         let finite = smoothed.iter().all(|number| number.is_finite());
-        self.value = finite.then_some(smoothed);
-        self.judged
+        self.smoothed_value = finite.then_some(smoothed);
+        self.signal
             .write(frame, if finite { smoothed } else { value });
-    }
-
-    /// Least number of periods between two frames now, see [`super::pace`].
-    #[must_use]
-    pub fn pace(&self) -> u32 {
-        self.pace.periods()
     }
 
     fn is_due(&self, frame: &HapticFrame) -> bool {
@@ -124,32 +118,32 @@ impl Encoder {
         };
         let now = Time(frame.sent_ns);
         let silent = now - before;
-        // a tick that would come too late for the keep-alive is the last that may send it
+        // the last tick that is not too late for the keep-alive must send it
         if silent.0 < 0 || silent + Span(self.period.0 / 2) >= self.keep_alive {
             return true;
         }
-        let marks = marks(frame);
-        if marks != self.marks {
+        let urgent = urgent_fields(frame);
+        if urgent != self.urgent {
             return true;
         }
-        let least = self.period.0 * i64::from(self.pace.periods());
+        let least = self.period.0 * i64::from(self.rate_control.periods_min());
         if silent.0 + self.period.0 / 2 < least {
             return false;
         }
-        let value = self.judged.read(frame);
-        let speed_mps = length(&frame.velocity_mps);
+        let value = self.signal.read(frame);
+        let speed_mps = norm_xyz(&frame.velocity_mps);
         let enough = self.params.doubt_max;
-        let doubt = self
-            .receiver
-            .doubt(now, self.params.horizon(), enough, |known, had| {
-                *had != marks || self.threshold.is_crossed(known, &value, speed_mps)
-            });
-        doubt > enough
+        let probability =
+            self.receiver
+                .mismatch_probability(now, self.params.horizon(), enough, |known, had| {
+                    *had != urgent || self.threshold.is_exceeded(known, &value, speed_mps)
+                });
+        probability > enough
     }
 }
 
-/// What must go at once when it changes: flags, whose sums these are, and the wave impedance.
-fn marks(frame: &HapticFrame) -> Marks {
+/// Fields that must be sent at once when they change: flags, peer's run, impedance epoch and wave impedance.
+fn urgent_fields(frame: &HapticFrame) -> UrgentFields {
     [
         (u64::from(frame.flags) << 32) | u64::from(frame.impedance_epoch),
         frame.peer_session,

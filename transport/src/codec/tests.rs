@@ -3,8 +3,8 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::pace::Pace;
-use super::receiver::Echo;
+use super::rate_control::RateControl;
+use super::receiver_model::Echo;
 use super::*;
 use crate::clock::PERIOD;
 use crate::frame::FrameFlags;
@@ -13,7 +13,7 @@ use crate::{Axes, HapticFrame, Span, Time};
 
 const BYTES: usize = 384;
 
-/// What a hand does.
+/// Motion of a hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Motion {
     /// 25 mm at this frequency \[Hz\], the tissue at 10 mm: teleop RP-1.
@@ -74,11 +74,11 @@ impl Noise {
     }
 }
 
-/// What a stream came to.
+/// Statistics of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Outcome {
     sent_per_s: f64,
-    /// Part of the ticks at which what was shown is within max(k |x|, floor) of the truth.
+    /// Fraction of the ticks at which the decoded value is within max(k |x|, floor) of the true value.
     inside: f64,
     silence_ms_max: f64,
 }
@@ -92,7 +92,12 @@ fn lossy(loss: f64) -> LinkParams {
 }
 
 /// One stream of 60 s through a link, with the echo of a peer that sends as rarely.
-fn stream(params: &CodecParams, judged: Judged, motion: Motion, link: LinkParams) -> Outcome {
+fn stream(
+    params: &CodecParams,
+    judged: PerceivedSignal,
+    motion: Motion,
+    link: LinkParams,
+) -> Outcome {
     let mut encoder = Encoder::new(params, judged, PERIOD);
     let mut decoder = Decoder::new(params, judged);
     let mut way = LinkQueue::new(link, 1, 4096).expect("valid");
@@ -133,10 +138,10 @@ fn stream(params: &CodecParams, judged: Judged, motion: Motion, link: LinkParams
         }
         outcome.silence_ms_max = outcome.silence_ms_max.max((now - received).ms());
         let then = &truth[truth.len() - 1 - delay];
-        let threshold = Threshold::new(params, judged);
+        let threshold = WeberThreshold::new(params, judged);
         judged_ticks += 1;
-        // against the truth, not what was sent: the threshold belongs to it
-        inside += u32::from(!threshold.is_crossed(then, &judged.read(&frame), 0.0));
+        // compared with the true value, not the sent one: the threshold belongs to it
+        inside += u32::from(!threshold.is_exceeded(then, &judged.read(&frame), 0.0));
     }
     outcome.sent_per_s = sent as f64 / (ticks as f64 * PERIOD.s());
     outcome.inside = f64::from(inside) / f64::from(judged_ticks);
@@ -153,8 +158,8 @@ fn deadband() -> CodecParams {
     }
 }
 
-/// The three motions through a link: means of what was sent and of the part inside.
-fn corpus(params: &CodecParams, judged: Judged, link: LinkParams) -> Outcome {
+/// Three motions through a link: means of the sent fraction and of the fraction within the threshold.
+fn corpus(params: &CodecParams, judged: PerceivedSignal, link: LinkParams) -> Outcome {
     let motions = [Motion::Sine(0.7), Motion::Sine(0.1), Motion::Presses];
     let mut mean = Outcome::default();
     for motion in motions {
@@ -172,11 +177,11 @@ fn corpus(params: &CodecParams, judged: Judged, link: LinkParams) -> Outcome {
     mean
 }
 
-const BOTH: [Judged; 2] = [Judged::Velocity, Judged::ContactForce];
+const BOTH: [PerceivedSignal; 2] = [PerceivedSignal::Velocity, PerceivedSignal::ContactForce];
 
 /// Teleop goal 6, with free space in all motions and a silence that its keep-alive allows.
 #[test]
-fn noise_and_loss_leave_95_percent_out_and_99_5_percent_inside() {
+fn codec_omits_95_percent_and_keeps_99_5_percent_within_threshold() {
     let params = CodecParams {
         keep_alive_s: 0.045,
         ..deadband()
@@ -219,19 +224,19 @@ fn frame(tick: i64, velocity_mps: f64) -> HapticFrame {
     }
 }
 
-/// Ticks, of a stream of these velocities, in which a frame went.
+/// Ticks at which a frame was sent, for a stream of these velocities.
 fn sent(params: &CodecParams, velocities: impl IntoIterator<Item = f64>) -> Vec<usize> {
-    let mut encoder = Encoder::new(params, Judged::Velocity, PERIOD);
+    let mut encoder = Encoder::new(params, PerceivedSignal::Velocity, PERIOD);
     let nothing = HapticFrame::default();
     let frames = velocities.into_iter().enumerate();
-    let went =
+    let sent_ticks =
         frames.filter(|(tick, v)| encoder.encode(&frame(*tick as i64, *v), &nothing).is_some());
-    went.map(|(tick, _)| tick).collect()
+    sent_ticks.map(|(tick, _)| tick).collect()
 }
 
 fn plain() -> CodecParams {
     CodecParams {
-        predictor: Prediction::Zoh,
+        predictor: PredictorKind::Zoh,
         loss_expected: 0.0,
         keep_alive_s: 0.05,
         ..deadband()
@@ -239,7 +244,7 @@ fn plain() -> CodecParams {
 }
 
 #[test]
-fn the_rule_is_webers_with_a_floor_and_a_keep_alive() {
+fn deadband_is_webers_law_with_floor_and_keep_alive() {
     let step = |from: f64, to: f64| (0..40).map(move |tick| if tick < 20 { from } else { to });
     // E14: 10 % of 0.1 m/s, of the smaller of both
     assert_eq!(sent(&plain(), step(0.1, 0.109)), [0]);
@@ -255,12 +260,12 @@ fn the_rule_is_webers_with_a_floor_and_a_keep_alive() {
     };
     assert_eq!(sent(&adaptive, step(0.15, 0.18)), [0]);
     assert_eq!(sent(&plain(), step(0.15, 0.18)), [0, 20]);
-    // not a number is news
+    // not a number is always sent
     assert_eq!(sent(&plain(), [0.0, f64::NAN, 0.0]), [0, 1, 2]);
 }
 
 #[test]
-fn what_may_be_lost_is_sent_again_until_it_likely_came() {
+fn change_is_repeated_until_it_likely_arrived() {
     let step = (0..24).map(|tick| if tick < 20 { 0.0 } else { 0.05 });
     for (loss_expected, doubt_max, expected) in [
         (0.0, 0.01, vec![0, 20]),
@@ -272,7 +277,7 @@ fn what_may_be_lost_is_sent_again_until_it_likely_came() {
             doubt_max,
             ..plain()
         };
-        // a receiver that has nothing believes zero, but not the marks
+        // a receiver without a frame has zero, but not the urgent fields
         assert_eq!(
             sent(&params, step.clone()),
             expected,
@@ -282,15 +287,15 @@ fn what_may_be_lost_is_sent_again_until_it_likely_came() {
 }
 
 #[test]
-fn an_echo_makes_sure_and_its_absence_sends_again() {
+fn echo_confirms_and_its_absence_repeats() {
     let params = CodecParams {
         loss_expected: 0.1,
         doubt_max: 0.05,
         ..plain()
     };
-    let mut encoder = Encoder::new(&params, Judged::Velocity, PERIOD);
+    let mut encoder = Encoder::new(&params, PerceivedSignal::Velocity, PERIOD);
     let mut peer = HapticFrame::default();
-    let mut went = Vec::new();
+    let mut sent_ticks = Vec::new();
     for tick in 0..60_i64 {
         let velocity = if tick < 10 { 0.0 } else { 0.05 };
         // the peer, 1 s ahead, had the first frames after 5 ms and then no more
@@ -300,35 +305,35 @@ fn an_echo_makes_sure_and_its_absence_sends_again() {
             peer.sent_ns = (1_000 + tick - 5) * PERIOD.0;
         }
         if encoder.encode(&frame(tick, velocity), &peer).is_some() {
-            went.push(tick);
+            sent_ticks.push(tick);
         }
     }
-    // 10 and 11 are sent and sent again; the echo of tick 40 shows that neither had come by then
-    assert_eq!(went[..4], [0, 1, 10, 11]);
-    assert!(went.contains(&45), "{went:?}");
+    // 10 and 11 are sent and sent again; the echo of tick 40 shows that neither had arrived by then
+    assert_eq!(sent_ticks[..4], [0, 1, 10, 11]);
+    assert!(sent_ticks.contains(&45), "{sent_ticks:?}");
 }
 
 #[test]
-fn flags_go_at_once() {
-    let mut encoder = Encoder::new(&plain(), Judged::Velocity, PERIOD);
+fn flags_are_sent_at_once() {
+    let mut encoder = Encoder::new(&plain(), PerceivedSignal::Velocity, PERIOD);
     let nothing = HapticFrame::default();
-    let mut went = Vec::new();
+    let mut sent_ticks = Vec::new();
     for tick in 0..20 {
         let mut frame = frame(tick, 0.0);
         frame.flags = if tick < 7 { 0 } else { FrameFlags::ENGAGED };
         frame.peer_session = if tick < 12 { 0 } else { 9 };
         frame.impedance_nspm = if tick < 15 { 10.0 } else { 20.0 };
         if let Some(sent) = encoder.encode(&frame, &nothing) {
-            went.push((tick, sent.sequence));
+            sent_ticks.push((tick, sent.sequence));
         }
     }
-    assert_eq!(went, [(0, 1), (7, 2), (12, 3), (15, 4)]);
+    assert_eq!(sent_ticks, [(0, 1), (7, 2), (12, 3), (15, 4)]);
 }
 
 #[test]
-fn a_codec_that_is_off_changes_no_bit() {
+fn disabled_codec_changes_no_bit() {
     let params = CodecParams::default();
-    let mut ends = Ends::new(
+    let mut ends = CodecPair::new(
         &params,
         crate::trace::Side::Master,
         &crate::coupling::CouplingParams {
@@ -339,19 +344,23 @@ fn a_codec_that_is_off_changes_no_bit() {
     );
     for tick in 0..20 {
         let frame = frame(3 * tick, f64::NAN);
-        let out = ends.encode(&frame, &HapticFrame::default()).expect("all");
+        let out = ends
+            .encoder
+            .encode(&frame, &HapticFrame::default())
+            .expect("all");
         assert_eq!(format!("{out:?}"), format!("{frame:?}"));
-        let shown = ends
+        let decoded = ends
+            .decoder
             .decode(Some((frame, Time(5))), Time(90))
             .expect("all")
             .0;
-        assert_eq!(format!("{shown:?}"), format!("{frame:?}"));
+        assert_eq!(format!("{decoded:?}"), format!("{frame:?}"));
     }
 }
 
 /// A bottleneck that 1000 frames a second overflow and 250 do not: 384 B at 1000 kbit/s are 325 a second.
 #[test]
-fn a_growing_delay_slows_the_sender_until_the_queue_is_gone() {
+fn growing_delay_slows_the_sender_until_the_queue_drains() {
     let link = LinkParams {
         oneway_ms: 20.0,
         rate_kbps: Some(1000.0),
@@ -359,14 +368,14 @@ fn a_growing_delay_slows_the_sender_until_the_queue_is_gone() {
         ..LinkParams::default()
     };
     let run = |pace_max| {
-        // nothing is within a deadband of nothing, so every tick has news
+        // no value is within a deadband of zero width, so every tick is sent
         let params = CodecParams {
             weber: 0.0,
             floor_mps: 0.0,
             pace_max,
             ..plain()
         };
-        let mut encoder = Encoder::new(&params, Judged::Velocity, PERIOD);
+        let mut encoder = Encoder::new(&params, PerceivedSignal::Velocity, PERIOD);
         let mut way = LinkQueue::new(link, 1, 4096).expect("valid");
         let mut back = LinkQueue::new(lossy(0.0), 2, 4096).expect("valid");
         let (mut peer, mut delay_ms, mut sent) = (HapticFrame::default(), 0.0, 0);
@@ -375,8 +384,8 @@ fn a_growing_delay_slows_the_sender_until_the_queue_is_gone() {
             while let Some(echo) = back.pop_due(now) {
                 peer = echo;
             }
-            let news = frame(tick, 1e-3 * (tick % 7) as f64);
-            if let Some(frame) = encoder.encode(&news, &peer) {
+            let frame_now = frame(tick, 1e-3 * (tick % 7) as f64);
+            if let Some(frame) = encoder.encode(&frame_now, &peer) {
                 way.push(now, BYTES, frame);
                 sent += 1;
             }
@@ -401,9 +410,9 @@ fn a_growing_delay_slows_the_sender_until_the_queue_is_gone() {
 }
 
 #[test]
-fn jitter_alone_slows_nothing_down() {
+fn jitter_alone_keeps_the_rate() {
     let mut noise = Noise(Xoshiro256PlusPlus::seed_from_u64(9));
-    let mut pace = Pace::default();
+    let mut rate_control = RateControl::default();
     for tick in 1..20_000 {
         let jitter_ns = (20e6 * noise.unit()) as i64;
         let echo = Echo {
@@ -411,19 +420,19 @@ fn jitter_alone_slows_nothing_down() {
             received_ns: (tick + 40) * PERIOD.0 + jitter_ns,
             answered_ns: 0,
         };
-        pace.hear(&echo, 4);
-        assert_eq!(pace.periods(), 1);
+        rate_control.on_echo(&echo, 4);
+        assert_eq!(rate_control.periods_min(), 1);
     }
 }
 
-/// What came out of nothing on earth goes through whole, and shows nothing that is not plausible.
+/// Implausible frames pass unchanged, and extrapolation gives no implausible frame.
 #[test]
 fn decoders_are_total() {
     let params = CodecParams {
         smooth_s: 0.05,
         ..deadband()
     };
-    let mut ends = Ends::new(
+    let mut ends = CodecPair::new(
         &params,
         crate::trace::Side::Slave,
         &crate::coupling::CouplingParams {
@@ -442,10 +451,12 @@ fn decoders_are_total() {
             echo_received_ns: i64::MIN,
             ..frame
         };
-        let _ = ends.encode(&frame, &peer);
-        let shown = ends.decode(Some((frame, Time(i64::MIN))), Time(frame.sent_ns));
+        let _ = ends.encoder.encode(&frame, &peer);
+        let decoded = ends
+            .decoder
+            .decode(Some((frame, Time(i64::MIN))), Time(frame.sent_ns));
         if frame.is_plausible() {
-            assert!(shown.expect("a frame").0.is_plausible());
+            assert!(decoded.expect("a frame").0.is_plausible());
         }
     }
 }

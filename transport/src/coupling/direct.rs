@@ -1,22 +1,22 @@
-//! Position forward, coupling force back, and nothing paid: the baseline that goes unstable (teleop section 8).
+//! Position forward, coupling force back, without energy limits: the unstable baseline (teleop section 8).
 
-use super::method::{MasterPort, Method, Shipment, SlavePort};
-use super::{WantedForce, WantedVelocity};
+use super::method::{EnergyTransfer, MasterPort, Method, SlavePort};
+use super::{ForceDemand, VelocityDemand};
 
-/// The baseline; it remembers nothing.
+/// Baseline without state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Direct;
 
 impl Method for Direct {
-    fn force(&mut self, port: &MasterPort<'_>) -> WantedForce {
-        WantedForce::of(port.moment.newest.port_force_n[port.handle.axis])
+    fn force(&mut self, port: &MasterPort<'_>) -> ForceDemand {
+        ForceDemand::from_force(port.inputs.newest.port_force_n[port.handle.axis])
     }
 
-    fn velocity(&mut self, port: &SlavePort<'_>) -> WantedVelocity {
-        WantedVelocity::of(port.behind_m / port.moment.dt_s)
+    fn velocity(&mut self, port: &SlavePort<'_>) -> VelocityDemand {
+        VelocityDemand::from_velocity(port.position_error_m / port.inputs.dt_s)
     }
 
-    fn ship(&mut self, shipment: &mut Shipment<'_>) {
-        shipment.ship_unpaid();
+    fn transfer(&mut self, outgoing: &mut EnergyTransfer<'_>) {
+        outgoing.transfer_unpaid();
     }
 }

@@ -1,84 +1,84 @@
-//! Position drift between master and slave, taken out only as far as the account can pay.
+//! Correction of position drift between master and slave, limited to the energy in the tank.
 //!
-//! Source: teleop E7. Correcting drift moves the robot, so it costs `F dx`; an uncharged corrector
-//! was measured to create 14.5 mJ (teleop section 8). Here the correction is a velocity, with waves the one
-//! that is worth `sqrt(b/2) v` at a port that keeps its force, added to the demand before the reservoir limits it:
-//! a correction that lowers the wave is free, one that raises it is paid.
+//! Source: teleop E7. Correcting drift moves the robot, so it costs `F dx`; a corrector without this charge
+//! was measured to create 14.5 mJ (teleop section 8). Here the correction is a velocity v, or with waves the
+//! wave `sqrt(b/2) v` at a port that keeps its force. It is added to the demand before the tank limits it.
+//! A correction that lowers the wave is free, one that raises it is charged.
 //!
 //! After an outage the hand is centimetres away. There the correction is ten times as fast for a second
-//! (`recover_hz`), and paid in the same way, within the robot's speed limit: the account decides, so it can
-//! be no less passive. In contact waves only lead out of the tissue then, as a line that is pressed is longer
-//! than nothing by its own deflection, `F T_rt / 2b`. `tdpa` follows positions and has no such deflection: it
-//! goes back into the tissue as well, to where the hand is, as fast and as far as the account pays.
+//! (`recovery_per_s`), charged in the same way and within the robot's speed limit, so it stays passive. With waves in
+//! contact it only leads out of the tissue then, as a pressed channel has a deflection of its own, `F T_rt / 2b`. `tdpa`
+//! follows positions and has no such deflection: it goes back into the tissue as well, to the position of the hand,
+//! as fast and as far as the tank pays.
 
-use super::{CouplingParams, Moment};
+use super::{CouplingInputs, CouplingParams};
 
-/// Fastest drift correction \[m/s\]: below a hand's own speed, so that it is not felt as motion.
-const SPEED_OF_DRIFT_MPS: f64 = 0.05;
+/// Fastest drift correction \[m/s\]: below a hand's own speed, so that it is not perceived as motion.
+const DRIFT_MPS_MAX: f64 = 0.05;
 
-/// The same while an outage is made up for \[m/s\]: a robot that stood has farther to go, and the hand knows.
-const SPEED_OF_RECOVERY_MPS: f64 = 0.25;
+/// The same after an outage \[m/s\]: the robot has farther to go, and the operator expects it.
+const RECOVERY_MPS_MAX: f64 = 0.25;
 
-/// Silence beyond the hold that is an outage and no jitter \[s\].
+/// Silence beyond the hold time that is an outage and no jitter \[s\].
 const OUTAGE_S: f64 = 0.1;
 
-/// How long an outage is made up for \[s\].
+/// Duration of the recovery after an outage \[s\].
 const RECOVERY_S: f64 = 1.0;
 
-/// How fast a port that is behind is corrected now.
+/// Correction of a port that is behind.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Repair {
+pub(super) struct DriftCorrection {
     /// Rate \[1/s\].
-    pub(super) rate_hz: f64,
+    pub(super) rate_per_s: f64,
     /// Largest speed \[m/s\].
     pub(super) mps_max: f64,
-    /// Whether an outage is made up for, faster than drift is.
+    /// True after an outage, where the correction is faster.
     pub(super) after_outage: bool,
 }
 
-impl Repair {
-    /// Velocity for a port that is `behind_m` \[m/s\].
+impl DriftCorrection {
+    /// Velocity of the correction for a port that is `behind_m` \[m/s\].
     pub(super) fn velocity_mps(&self, behind_m: f64) -> f64 {
-        (self.rate_hz * behind_m).clamp(-self.mps_max, self.mps_max)
+        (self.rate_per_s * behind_m).clamp(-self.mps_max, self.mps_max)
     }
 }
 
-/// Silence of the peer, and the time after it in which an outage is made up for.
+/// Silence of the peer, and the remaining time of the recovery after an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Recovery {
-    /// Time since anything new came \[s\].
+pub(super) struct OutageRecovery {
+    /// Time since the last new frame \[s\].
     silent_s: f64,
-    /// Whether the peer was heard before: the wait for its first frame is no outage.
-    heard: bool,
-    /// Time left in which an outage is made up for \[s\].
-    left_s: f64,
+    /// True once a frame was received: the wait for the first frame is no outage.
+    received_any: bool,
+    /// Remaining time of the recovery \[s\].
+    remaining_s: f64,
 }
 
-impl Recovery {
-    /// Note a tick.
-    pub(super) fn note(&mut self, moment: &Moment<'_>) {
-        self.left_s = (self.left_s - moment.dt_s).max(0.0);
-        if !moment.held {
-            self.silent_s += moment.dt_s;
-        } else if core::mem::take(&mut self.silent_s) > OUTAGE_S && self.heard {
-            self.left_s = RECOVERY_S;
+impl OutageRecovery {
+    /// Advances by one tick.
+    pub(super) fn update(&mut self, inputs: &CouplingInputs<'_>) {
+        self.remaining_s = (self.remaining_s - inputs.dt_s).max(0.0);
+        if !inputs.fresh {
+            self.silent_s += inputs.dt_s;
+        } else if core::mem::take(&mut self.silent_s) > OUTAGE_S && self.received_any {
+            self.remaining_s = RECOVERY_S;
         }
-        self.heard |= moment.newest.sequence > 0;
+        self.received_any |= inputs.newest.sequence > 0;
     }
 
-    /// The correction now; no rate is none after an outage either.
-    pub(super) fn repair(&self, params: &CouplingParams) -> Repair {
-        let drift_hz = params.drift_rate_hz;
-        if self.left_s > 0.0 && drift_hz > 0.0 && params.recover_hz > drift_hz {
-            Repair {
-                rate_hz: params.recover_hz,
-                mps_max: SPEED_OF_RECOVERY_MPS,
+    /// Correction in this tick; a recovery rate of zero disables the recovery.
+    pub(super) fn correction(&self, params: &CouplingParams) -> DriftCorrection {
+        let drift_per_s = params.drift_per_s;
+        if self.remaining_s > 0.0 && drift_per_s > 0.0 && params.recovery_per_s > drift_per_s {
+            DriftCorrection {
+                rate_per_s: params.recovery_per_s,
+                mps_max: RECOVERY_MPS_MAX,
                 after_outage: true,
             }
         } else {
-            Repair {
-                rate_hz: drift_hz,
-                mps_max: SPEED_OF_DRIFT_MPS,
+            DriftCorrection {
+                rate_per_s: drift_per_s,
+                mps_max: DRIFT_MPS_MAX,
                 after_outage: false,
             }
         }
@@ -91,10 +91,10 @@ mod tests {
     use crate::HapticFrame;
 
     #[test]
-    fn correction_points_at_the_master_and_is_capped() {
+    fn correction_points_at_the_master_and_is_limited() {
         let of = |rate_hz: f64, behind_m: f64| {
-            let repair = Repair {
-                rate_hz,
+            let repair = DriftCorrection {
+                rate_per_s: rate_hz,
                 mps_max: 0.1,
                 after_outage: false,
             };
@@ -106,52 +106,52 @@ mod tests {
         assert_eq!(of(0.0, 0.01), 0.0);
     }
 
-    /// After a second of silence, what is the correction?
+    /// Correction after a second of silence.
     fn after_a_silence(params: &CouplingParams, before: u64) -> (f64, f64) {
-        let mut recovery = Recovery::default();
-        let mut note = |sequence: u64, held: bool| {
+        let mut recovery = OutageRecovery::default();
+        let mut tick = |sequence: u64, fresh: bool| {
             let newest = HapticFrame {
                 sequence,
                 ..HapticFrame::default()
             };
-            recovery.note(&Moment {
+            recovery.update(&CouplingInputs {
                 params,
                 impedance_nspm: 10.0,
                 newest: &newest,
-                held,
+                fresh,
                 dt_s: 1e-3,
             });
         };
-        note(before, before > 0);
+        tick(before, before > 0);
         for _ in 0..1000 {
-            note(before, false);
+            tick(before, false);
         }
-        note(before + 5, true);
-        let repair = recovery.repair(params);
-        (repair.rate_hz, repair.mps_max)
+        tick(before + 5, true);
+        let repair = recovery.correction(params);
+        (repair.rate_per_s, repair.mps_max)
     }
 
-    /// The first frame that came began a recovery, if it was not the peer's very first.
+    /// The first received frame started a recovery although no frame had come before it.
     #[test]
-    fn issue_the_wait_for_a_peer_was_an_outage() {
+    fn issue_wait_for_the_first_frame_counted_as_outage() {
         let params = CouplingParams::default();
-        let usual = (params.drift_rate_hz, SPEED_OF_DRIFT_MPS);
+        let usual = (params.drift_per_s, DRIFT_MPS_MAX);
         assert_eq!(after_a_silence(&params, 0), usual);
-        let faster = (params.recover_hz, SPEED_OF_RECOVERY_MPS);
+        let faster = (params.recovery_per_s, RECOVERY_MPS_MAX);
         assert_eq!(after_a_silence(&params, 7), faster);
     }
 
     /// A recovery that was switched off was still five times as fast.
     #[test]
-    fn issue_a_recovery_of_no_rate_was_a_recovery() {
-        for (recover_hz, drift_rate_hz) in [(0.0, 3.0), (2.0, 3.0), (30.0, 0.0)] {
+    fn issue_recovery_with_zero_rate_was_active() {
+        for (recovery_per_s, drift_per_s) in [(0.0, 3.0), (2.0, 3.0), (30.0, 0.0)] {
             let params = CouplingParams {
-                recover_hz,
-                drift_rate_hz,
+                recovery_per_s,
+                drift_per_s,
                 ..CouplingParams::default()
             };
-            let usual = (drift_rate_hz, SPEED_OF_DRIFT_MPS);
-            assert_eq!(after_a_silence(&params, 7), usual, "{recover_hz}");
+            let usual = (drift_per_s, DRIFT_MPS_MAX);
+            assert_eq!(after_a_silence(&params, 7), usual, "{recovery_per_s}");
         }
     }
 }

@@ -1,132 +1,142 @@
-//! The master's end of the coupling.
+//! Master's end of the coupling.
 //!
-//! A tick calls [`MasterEnd::book`] for each axis, for what the force of the last tick did, [`MasterEnd::begin`]
-//! once, then for each axis [`MasterEnd::demand`] for the force that the method wants, and, when account and guard
-//! have spoken, [`MasterEnd::send`] for what goes to the other side.
+//! A tick calls [`MasterEnd::record_work`] for each axis with the work of the last force, then
+//! [`MasterEnd::begin_tick`] once. Then for each axis it calls [`MasterEnd::demand`] for the method's force and,
+//! after the limits of guard and tank, [`MasterEnd::send`] for the wave and energy to the other side.
 
-use super::blade::Blade;
-use super::end::End;
-use super::method::{Felt, MasterPort, Shipment};
-use super::switch::Ease;
-use super::{AtHandle, AtTwin, Matching, Moment, Reservoir, WantedForce, wave};
+use super::blade::BladeForce;
+use super::channel_end::ChannelEnd;
+use super::method::{EnergyTransfer, FeedbackKind, MasterPort};
+use super::mode_switch::Crossfade;
+use super::{
+    CouplingInputs, EnergyTank, ForceDemand, HandleAxis, ImpedanceMatching, TwinInputs, wave,
+};
 use crate::{AXES, Axes};
 
-/// Force of the method before that nobody feels any more \[N\].
-const EASED_N: f64 = 1e-6;
+/// Remainder of a crossfade that is imperceptible \[N\].
+const CROSSFADE_N_MIN: f64 = 1e-6;
 
-/// A force that is held at the master's port.
+/// A force commanded at the master's port.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Written {
+pub struct CommandedForce {
     /// Port force \[N\].
     pub force_n: f64,
-    /// Energy that stays in the account for it \[J\].
+    /// Energy that stays in the tank for it \[J\].
     pub reserve_j: f64,
 }
 
-/// What the coupling remembers at the master.
+/// State of the coupling at the master.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MasterEnd {
-    end: End,
-    blade: Blade,
-    /// What is left of the force before, of another method or instrument.
-    eases: [Ease; AXES],
+    channel: ChannelEnd,
+    blade: BladeForce,
+    /// Crossfades from the force of another method or instrument.
+    crossfades: [Crossfade; AXES],
 }
 
 impl MasterEnd {
-    /// With a peer that began anew, sums count from 0 again; what the hand feels is not the peer's.
+    /// Resets the sums for a peer that restarted; the blade and the crossfades do not depend on the peer.
     pub fn restart(&mut self) {
-        self.end.restart();
+        self.channel.restart();
     }
 
-    /// Note the work that the force of the last tick did \[J\] over `moved_m`.
-    pub fn book(&mut self, axis: usize, work_j: f64, moved_m: f64) {
-        let line_j = work_j - self.blade.book(axis, moved_m);
-        self.end.running.get_mut().book(axis, line_j, moved_m);
+    /// Records the work of the last tick's force \[J\] over `moved_m`.
+    pub fn record_work(&mut self, axis: usize, work_j: f64, moved_m: f64) {
+        let channel_j = work_j - self.blade.record_work(axis, moved_m);
+        self.channel
+            .active
+            .get_mut()
+            .record_work(axis, channel_j, moved_m);
     }
 
-    /// Begin a tick, in the mode of its parameters.
-    pub fn begin(&mut self, moment: &Moment<'_>, twin: &AtTwin<'_>) {
-        if self.end.begin(moment) || twin.leaps {
-            self.eases.iter_mut().for_each(Ease::begin);
+    /// Begins a tick, in the mode of its parameters.
+    pub fn begin_tick(&mut self, inputs: &CouplingInputs<'_>, twin: &TwinInputs<'_>) {
+        if self.channel.begin_tick(inputs) || twin.force_jumps {
+            self.crossfades.iter_mut().for_each(Crossfade::begin);
         }
-        self.end.running.get_mut().choose(moment, twin);
+        self.channel.active.get_mut().observe_twin(inputs, twin);
     }
 
-    /// What the method wants on one axis, and what holds the operator's blade, which every method lets the hand feel.
+    /// Force demand on one axis: the method's force and the force on the operator's blade, which every mode renders.
     pub fn demand(
         &mut self,
-        moment: &Moment<'_>,
-        handle: &AtHandle,
-        account: &Reservoir,
-    ) -> WantedForce {
+        inputs: &CouplingInputs<'_>,
+        handle: &HandleAxis,
+        tank: &EnergyTank,
+    ) -> ForceDemand {
         let axis = handle.axis;
-        let wanted = self.end.running.get_mut().force(&MasterPort {
-            moment,
+        let demand = self.channel.active.get_mut().force(&MasterPort {
+            inputs,
             handle,
-            spacing: self.end.spacing,
-            level_j: account.level_j()[axis],
-            kept_j: self.blade.kept_j[axis],
+            spacing: self.channel.spacing,
+            level_j: tank.level_j()[axis],
+            blade_energy_j: self.blade.recoverable_j[axis],
         });
-        let demanded_n = wanted.force_n - self.edge_n(handle);
+        let demanded_n = demand.force_n - self.unrelayed_blade_force_n(handle);
         self.blade.demanded_n[axis] = demanded_n;
-        let ease = &mut self.eases[axis];
-        WantedForce {
-            force_n: ease.eased(demanded_n, handle.last_n, EASED_N, moment.dt_s),
-            ..wanted
+        let crossfade = &mut self.crossfades[axis];
+        ForceDemand {
+            force_n: crossfade.blended(
+                demanded_n,
+                handle.last_force_n,
+                CROSSFADE_N_MIN,
+                inputs.dt_s,
+            ),
+            ..demand
         }
     }
 
-    /// Send the wave of this tick and the energy that goes with it; returns the wave \[sqrt(W)\].
+    /// Sends the wave of this tick and its energy; returns the wave \[sqrt(W)\].
     pub fn send(
         &mut self,
-        moment: &Moment<'_>,
-        handle: &AtHandle,
-        written: &Written,
-        account: &mut Reservoir,
+        inputs: &CouplingInputs<'_>,
+        handle: &HandleAxis,
+        written: &CommandedForce,
+        tank: &mut EnergyTank,
     ) -> f64 {
-        let (axis, mode, v) = (handle.axis, moment.params.mode, handle.velocity_mps);
-        let b = moment.own_nspm(axis);
-        let edge_n = self.edge_n(handle);
+        let (axis, mode, v) = (handle.axis, inputs.params.mode, handle.velocity_mps);
+        let b = inputs.sent_impedance_nspm(axis);
+        let edge_n = self.unrelayed_blade_force_n(handle);
         let blade_n = self.blade.write(axis, written.force_n, edge_n);
-        let matched = mode.sends_waves() && moment.params.matching == Matching::Both;
-        let made = if matched {
+        let matched = mode.sends_waves() && inputs.params.matching == ImpedanceMatching::Both;
+        let wave = if matched {
             wave::matched_forward(b, v)
         } else {
-            // the line carries what it brought
+            // the channel carries no force of the blade
             wave::forward(b, v, written.force_n - blade_n)
         };
-        let sent = self.end.send(moment, axis, made);
-        let kept_j = &mut self.blade.kept_j[axis];
-        if !mode.is_passive() || mode.felt() == Felt::Twin {
-            // what such a method sent on is nobody's to keep; what a line that keeps it borrows, it gives back first
-            *kept_j = kept_j.min(account.level_j()[axis].max(0.0));
+        let sent = self.channel.send(inputs, axis, wave);
+        let recoverable_j = &mut self.blade.recoverable_j[axis];
+        if !mode.is_passive() || mode.feedback() == FeedbackKind::Twin {
+            // energy that such a method sent may include the blade's; the level bounds what remains of it
+            *recoverable_j = recoverable_j.min(tank.level_j()[axis].max(0.0));
         }
-        self.end.running.get_mut().ship(&mut Shipment {
-            moment,
+        self.channel.active.get_mut().transfer(&mut EnergyTransfer {
+            inputs,
             axis,
-            wave_j: 0.5 * sent * sent * moment.dt_s,
+            wave_j: 0.5 * sent * sent * inputs.dt_s,
             reserve_j: written.reserve_j,
-            kept_j: *kept_j,
-            twin_j: handle.twin_j,
-            account,
+            blade_energy_j: *recoverable_j,
+            twin_energy_j: handle.twin_energy_j,
+            tank,
         });
         sent
     }
 
-    /// Integral of the waves sent since the peer began, by axis \[sqrt(W) s\].
+    /// Integral of the waves sent since the peer's run began, by axis \[sqrt(W) s\].
     #[must_use]
     pub fn wave_integral(&self) -> &Axes {
-        &self.end.wave_integral
+        &self.channel.wave_integral
     }
 
-    /// Share of the twin's force in what is felt, 0 to 1; the rest is relayed.
+    /// Fraction of the twin's force in the rendered force, 0 to 1; the rest is relayed.
     #[must_use]
     pub fn twin_share(&self) -> f64 {
-        self.end.running.get().twin_share()
+        self.channel.active.get().twin_fraction()
     }
 
-    /// What of the force on a blade the method does not have in the twin's force \[N\].
-    fn edge_n(&self, handle: &AtHandle) -> f64 {
-        (1.0 - self.twin_share()) * handle.edge_n
+    /// Part of the blade's force that the method's rendered force lacks \[N\].
+    fn unrelayed_blade_force_n(&self, handle: &HandleAxis) -> f64 {
+        (1.0 - self.twin_share()) * handle.blade_force_n
     }
 }

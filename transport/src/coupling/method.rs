@@ -1,29 +1,29 @@
-//! What a coupling method is, and what it is given at its two ends.
+//! Interface of the coupling methods, and their inputs at both ends.
 
-use super::delay_gain::Spacing;
-use super::drift::Repair;
-use super::{CouplingParams, Matching, Relayed, Reservoir};
+use super::delay_gain::FrameSpacing;
+use super::drift::DriftCorrection;
+use super::{CouplingParams, EnergyTank, ImpedanceMatching, RelayedForce};
 use crate::frame::FrameFlags;
 use crate::{Axes, HapticFrame};
 
-/// What the hand feels in a method; much that is not the method's own follows from it ([`super::Mode`]).
+/// Rendered quantity of a method; several properties of [`super::Mode`] follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Felt {
-    /// The coupling force on the robot, as it came last.
+pub(crate) enum FeedbackKind {
+    /// Newest coupling force on the robot.
     Port,
-    /// The robot's force that [`Relayed`] says, as it came last.
+    /// Newest force of the robot that [`super::RelayedForce`] selects.
     Relayed,
-    /// A wave of the impedance b.
+    /// A wave with impedance b.
     Wave,
     /// A spring to the robot, whose own controller is no stiffer.
     Spring,
-    /// The twin.
+    /// The twin's force.
     Twin,
 }
 
 /// A coupling method. An instance runs at each end and does that end's part of a tick, axis by axis.
 pub(super) trait Method {
-    /// Forget the peer, who began anew: its sums count from 0 again.
+    /// Resets the state for a peer that restarted: its sums count from 0 again.
     fn restart(&mut self)
     where
         Self: Sized + Default,
@@ -31,164 +31,169 @@ pub(super) trait Method {
         *self = Self::default();
     }
 
-    /// Begin a tick in which the method may join in place of another one; sums of the wave that comes change by the
-    /// factor `came` with its b.
-    fn begin(&mut self, _newest: &HapticFrame, _joins: bool, _came: f64) {}
+    /// Begins a tick, in which the method may become active (`becomes_active`); `received_factor` converts sums of the
+    /// incoming wave to its new impedance b.
+    fn begin_tick(&mut self, _newest: &HapticFrame, _becomes_active: bool, _received_factor: f64) {}
 
-    /// Master: note what the twin is like here.
-    fn choose(&mut self, _moment: &Moment<'_>, _twin: &AtTwin<'_>) {}
+    /// Master: takes the twin's state at the contact.
+    fn observe_twin(&mut self, _inputs: &CouplingInputs<'_>, _twin: &TwinInputs<'_>) {}
 
-    /// Share of the twin's force in what is felt, 0 to 1.
-    fn twin_share(&self) -> f64 {
+    /// Fraction of the twin's force in the rendered force, 0 to 1.
+    fn twin_fraction(&self) -> f64 {
         0.0
     }
 
-    /// Note the work of the port on the line \[J\] as it moved by `moved_m`.
-    fn book(&mut self, _axis: usize, _line_j: f64, _moved_m: f64) {}
+    /// Records the work of the port on the channel \[J\] as it moved by `moved_m`.
+    fn record_work(&mut self, _axis: usize, _channel_j: f64, _moved_m: f64) {}
 
-    /// Master: the force that is wanted.
-    fn force(&mut self, port: &MasterPort<'_>) -> WantedForce;
+    /// Master: force demand.
+    fn force(&mut self, port: &MasterPort<'_>) -> ForceDemand;
 
-    /// Slave: the velocity that is wanted.
-    fn velocity(&mut self, port: &SlavePort<'_>) -> WantedVelocity;
+    /// Slave: velocity demand.
+    fn velocity(&mut self, port: &SlavePort<'_>) -> VelocityDemand;
 
-    /// Master: ship energy to the slave, after the account has paid for the force.
-    fn ship(&mut self, shipment: &mut Shipment<'_>);
+    /// Master: sends energy to the slave, after the tank has paid for the force.
+    fn transfer(&mut self, outgoing: &mut EnergyTransfer<'_>);
 
-    /// Slave: ship energy to the master, after the account has paid for the motion.
-    fn ship_back(&mut self, shipment: &mut Shipment<'_>) {
-        self.ship(shipment);
+    /// Slave: sends energy to the master, after the tank has paid for the motion.
+    fn transfer_back(&mut self, outgoing: &mut EnergyTransfer<'_>) {
+        self.transfer(outgoing);
     }
 }
 
-/// What both ends of a method are given in a tick, whatever the axis.
+/// Inputs of both ends of a method in a tick, common to all axes.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment<'a> {
+pub struct CouplingInputs<'a> {
     /// Parameters that both sides agreed on.
     pub params: &'a CouplingParams,
     /// Wave impedance b of this tick, before the ratio of an axis \[N s/m\].
     pub impedance_nspm: f64,
-    /// The newest frame of the other side; number 0 if there is none.
+    /// Newest frame of the other side; number 0 if there is none.
     pub newest: &'a HapticFrame,
-    /// Whether it is new enough for its samples to be held.
-    pub held: bool,
-    /// Time since the tick before \[s\].
+    /// True if the newest frame is recent enough for its samples to be held.
+    pub fresh: bool,
+    /// Time since the previous tick \[s\].
     pub dt_s: f64,
 }
 
-impl Moment<'_> {
-    /// Damping of the robot's controller on one axis, of the one that it has \[N s/m\]: b where it is matched. Its
-    /// stiffness is that of the whole session ([`CouplingParams::robot_npm`]).
+impl CouplingInputs<'_> {
+    /// Damping of the robot's controller on one axis, from its own damping \[N s/m\]: b where it is matched. Its
+    /// stiffness is constant over the session ([`CouplingParams::robot_stiffness_npm`]).
     #[must_use]
-    pub fn robot_nspm(&self, axis: usize, own_nspm: f64) -> f64 {
-        let matched = self.params.mode.sends_waves() && self.params.matching != Matching::None;
+    pub fn robot_damping_nspm(&self, axis: usize, own_nspm: f64) -> f64 {
+        let matched =
+            self.params.mode.sends_waves() && self.params.matching != ImpedanceMatching::None;
         if matched {
-            self.own_nspm(axis)
+            self.sent_impedance_nspm(axis)
         } else {
             own_nspm
         }
     }
 
-    /// Wave impedance of this tick on one axis, for what is sent \[N s/m\].
-    pub(super) fn own_nspm(&self, axis: usize) -> f64 {
+    /// Wave impedance of outgoing waves in this tick on one axis \[N s/m\].
+    pub(super) fn sent_impedance_nspm(&self, axis: usize) -> f64 {
         self.impedance_nspm * self.params.impedance_ratio[axis]
     }
 
-    /// Wave impedance that the newest frame's wave was made with on one axis, for what is decoded
+    /// Wave impedance of the newest frame's wave on one axis, for decoding
     /// \[N s/m\].
-    pub(super) fn came_with_nspm(&self, axis: usize) -> f64 {
-        self.came_nspm() * self.params.impedance_ratio[axis]
+    pub(super) fn received_impedance_nspm(&self, axis: usize) -> f64 {
+        self.received_base_nspm() * self.params.impedance_ratio[axis]
     }
 
     /// The same before the ratio of an axis \[N s/m\].
-    pub(super) fn came_nspm(&self) -> f64 {
-        self.newest.made_with_nspm().unwrap_or(self.impedance_nspm)
+    pub(super) fn received_base_nspm(&self) -> f64 {
+        self.newest
+            .wave_impedance_nspm()
+            .unwrap_or(self.impedance_nspm)
     }
 
-    /// Force of the tissue on the probe as it was reported \[N\], if it is known.
-    pub(super) fn contact_n(&self, axis: usize) -> Option<f64> {
+    /// Reported force of the tissue on the probe \[N\], if it is known.
+    pub(super) fn contact_force_n(&self, axis: usize) -> Option<f64> {
         let known = self.newest.flags & FrameFlags::FORCE_VALID != 0;
         known.then_some(self.newest.contact_force_n[axis])
     }
 
-    /// The robot's force as the hand should push against it \[N\]: what the tissue does to the probe, the
-    /// coupling does against it.
-    pub(super) fn relayed_n(&self, axis: usize) -> f64 {
+    /// Relayed force in the sign of the handle's port \[N\]: the contact force on the probe, or the negative
+    /// coupling force.
+    pub(super) fn relayed_force_n(&self, axis: usize) -> f64 {
         let port_n = self.newest.port_force_n[axis];
         match self.params.relayed {
-            Relayed::Contact => self.contact_n(axis).map_or(port_n, |contact_n| -contact_n),
-            Relayed::Port => port_n,
+            RelayedForce::Contact => self
+                .contact_force_n(axis)
+                .map_or(port_n, |contact_n| -contact_n),
+            RelayedForce::Port => port_n,
         }
     }
 }
 
-/// The twin in a tick of the master.
+/// Inputs from the twin in a tick of the master.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AtTwin<'a> {
-    /// Measured round trip \[s\], none if nothing comes.
+pub struct TwinInputs<'a> {
+    /// Measured round trip \[s\]; none if no frames arrive.
     pub rtt_s: Option<f64>,
-    /// How well the twin is known at this place, 0 to 1.
+    /// Confidence in the twin at this position, 0 to 1.
     pub confidence: f64,
-    /// Force of the twin on the tool by axis, corrected \[N\]; 0 without one.
+    /// Corrected force of the twin on the tool by axis \[N\]; 0 without a twin.
     pub force_n: &'a Axes,
-    /// Whether its force may leap, as the hand holds another instrument.
-    pub leaps: bool,
+    /// True if its force may step, as the operator holds another instrument.
+    pub force_jumps: bool,
 }
 
-/// One axis of the handle, as the methods see it.
+/// One axis of the handle.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct AtHandle {
-    /// Which axis.
+pub struct HandleAxis {
+    /// Index of the axis.
     pub axis: usize,
     /// Position \[m\].
     pub position_m: f64,
     /// Velocity \[m/s\].
     pub velocity_mps: f64,
-    /// Velocity smoothed for a friction, which must not rattle in a hand that rests \[m/s\].
-    pub smooth_mps: f64,
-    /// Port force that was written last \[N\].
-    pub last_n: f64,
-    /// Force of the twin on the tool, corrected \[N\]; 0 without one.
-    pub twin_n: f64,
-    /// Energy that the twin may give back along this axis \[J\].
-    pub twin_j: f64,
-    /// Of the twin's force, what holds the edge of a blade \[N\]: the robot has no blade, so nobody relays it.
-    pub edge_n: f64,
+    /// Velocity smoothed for a friction, which must not oscillate in a resting hand \[m/s\].
+    pub smoothed_mps: f64,
+    /// Port force that was commanded last \[N\].
+    pub last_force_n: f64,
+    /// Corrected force of the twin on the tool \[N\]; 0 without a twin.
+    pub twin_force_n: f64,
+    /// Energy that the twin may return along this axis \[J\].
+    pub twin_energy_j: f64,
+    /// Part of the twin's force that holds the edge of a blade \[N\]: the robot has no blade, so it is not relayed.
+    pub blade_force_n: f64,
 }
 
-/// One axis of the master's port, as a method is given it.
+/// One axis of the master's port.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MasterPort<'a> {
-    pub(super) moment: &'a Moment<'a>,
-    pub(super) handle: &'a AtHandle,
-    /// How the newest frames follow each other.
-    pub(super) spacing: Spacing,
-    /// Level of the account \[J\].
+    pub(super) inputs: &'a CouplingInputs<'a>,
+    pub(super) handle: &'a HandleAxis,
+    /// Spacing of the newest frames.
+    pub(super) spacing: FrameSpacing,
+    /// Level of the tank \[J\].
     pub(super) level_j: f64,
-    /// Of the level, what a blade may give back, which is not the line's \[J\].
-    pub(super) kept_j: f64,
+    /// Part of the level that a blade may return, which the channel must not use \[J\].
+    pub(super) blade_energy_j: f64,
 }
 
 impl MasterPort<'_> {
-    /// What of the account is the line's \[J\].
-    pub(super) fn line_j(&self) -> f64 {
-        self.level_j - self.kept_j
+    /// Part of the level that the channel may use \[J\].
+    pub(super) fn available_j(&self) -> f64 {
+        self.level_j - self.blade_energy_j
     }
 }
 
-/// A force that a method wants.
+/// Force demand of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct WantedForce {
+pub struct ForceDemand {
     /// Port force \[N\].
     pub force_n: f64,
-    /// The wave that was used \[sqrt(W)\]; 0 without waves.
+    /// Incoming wave as used \[sqrt(W)\]; 0 without waves.
     pub wave_in: f64,
-    /// Bits of [`crate::trace::Events`].
+    /// Bits of [`crate::trace::EventFlags`].
     pub events: u32,
 }
 
-impl WantedForce {
-    pub(super) fn of(force_n: f64) -> Self {
+impl ForceDemand {
+    pub(super) fn from_force(force_n: f64) -> Self {
         Self {
             force_n,
             ..Self::default()
@@ -196,60 +201,60 @@ impl WantedForce {
     }
 }
 
-/// One axis of the robot, as the methods see it.
+/// One axis of the robot.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AtRobot {
-    /// Which axis.
+pub struct RobotAxis {
+    /// Index of the axis.
     pub axis: usize,
     /// Position of the port x_sd \[m\].
-    pub port_m: f64,
-    /// Whether the probe touches.
+    pub port_position_m: f64,
+    /// True if the probe is in contact.
     pub touching: bool,
     /// Measured force of the tissue on the probe, if it is known \[N\].
-    pub contact_n: Option<f64>,
-    /// The controller from port to robot.
-    pub pd: Pd,
+    pub contact_force_n: Option<f64>,
+    /// Controller from port to robot.
+    pub pd: PdController,
 }
 
-/// One axis of the slave's port, as a method is given it.
+/// One axis of the slave's port.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SlavePort<'a> {
-    pub(super) moment: &'a Moment<'a>,
-    pub(super) robot: &'a AtRobot,
-    /// How the newest frames follow each other.
-    pub(super) spacing: Spacing,
-    /// How far the port is behind the handle \[m\].
-    pub(super) behind_m: f64,
-    /// How fast that is made up for.
-    pub(super) repair: Repair,
-    /// Level of the account \[J\].
+    pub(super) inputs: &'a CouplingInputs<'a>,
+    pub(super) robot: &'a RobotAxis,
+    /// Spacing of the newest frames.
+    pub(super) spacing: FrameSpacing,
+    /// Distance of the port behind the handle \[m\].
+    pub(super) position_error_m: f64,
+    /// Correction of that distance.
+    pub(super) correction: DriftCorrection,
+    /// Level of the tank \[J\].
     pub(super) level_j: f64,
 }
 
 impl SlavePort<'_> {
-    /// Velocity of the handle \[m/s\]; 0 when nothing comes any more.
-    pub(super) fn ahead_mps(&self) -> f64 {
-        if self.moment.held {
-            self.moment.newest.velocity_mps[self.robot.axis]
+    /// Velocity of the handle \[m/s\]; 0 when no frames arrive.
+    pub(super) fn handle_velocity_mps(&self) -> f64 {
+        if self.inputs.fresh {
+            self.inputs.newest.velocity_mps[self.robot.axis]
         } else {
             0.0
         }
     }
 }
 
-/// A velocity that a method wants.
+/// Velocity demand of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct WantedVelocity {
+pub struct VelocityDemand {
     /// Velocity of the port \[m/s\].
     pub velocity_mps: f64,
-    /// The wave that was used \[sqrt(W)\]; 0 without waves.
+    /// Incoming wave as used \[sqrt(W)\]; 0 without waves.
     pub wave_in: f64,
-    /// Bits of [`crate::trace::Events`].
+    /// Bits of [`crate::trace::EventFlags`].
     pub events: u32,
 }
 
-impl WantedVelocity {
-    pub(super) fn of(velocity_mps: f64) -> Self {
+impl VelocityDemand {
+    pub(super) fn from_velocity(velocity_mps: f64) -> Self {
         Self {
             velocity_mps,
             ..Self::default()
@@ -257,10 +262,10 @@ impl WantedVelocity {
     }
 }
 
-/// How one axis of the slave's port moved in a tick.
+/// Motion of one axis of the slave's port in a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Moved {
-    /// Which axis.
+pub struct SlavePortMotion {
+    /// Index of the axis.
     pub axis: usize,
     /// Velocity of the port \[m/s\].
     pub velocity_mps: f64,
@@ -268,40 +273,40 @@ pub struct Moved {
     pub force_n: f64,
 }
 
-/// What one axis of an end may ship to the other.
-pub(super) struct Shipment<'a> {
-    pub(super) moment: &'a Moment<'a>,
+/// Energy that one axis of an end may send to the other.
+pub(super) struct EnergyTransfer<'a> {
+    pub(super) inputs: &'a CouplingInputs<'a>,
     pub(super) axis: usize,
     /// Energy of the wave that is sent \[J\].
     pub(super) wave_j: f64,
-    /// What stays for the force that is held, and what a blade may give back; 0 at the slave \[J\].
+    /// Energy that stays for the held force and for a blade; 0 at the slave \[J\].
     pub(super) reserve_j: f64,
-    pub(super) kept_j: f64,
-    /// What the twin may give back \[J\]; 0 at the slave.
-    pub(super) twin_j: f64,
-    pub(super) account: &'a mut Reservoir,
+    pub(super) blade_energy_j: f64,
+    /// Energy that the twin may return \[J\]; 0 at the slave.
+    pub(super) twin_energy_j: f64,
+    pub(super) tank: &'a mut EnergyTank,
 }
 
-impl Shipment<'_> {
-    /// Level of the account \[J\].
+impl EnergyTransfer<'_> {
+    /// Level of the tank \[J\].
     pub(super) fn level_j(&self) -> f64 {
-        self.account.level_j()[self.axis]
+        self.tank.level_j()[self.axis]
     }
 
-    /// Ship so much, leaving `left_j` in the account \[J\].
-    pub(super) fn ship(&mut self, wanted_j: f64, left_j: f64) {
-        self.account.ship(self.axis, wanted_j, left_j);
+    /// Sends up to `wanted_j`, leaving `left_j` in the tank \[J\].
+    pub(super) fn transfer(&mut self, wanted_j: f64, left_j: f64) {
+        self.tank.transfer(self.axis, wanted_j, left_j);
     }
 
-    /// Ship the energy of the wave, whether or not it is there \[J\].
-    pub(super) fn ship_unpaid(&mut self) {
-        self.account.ship_unpaid(self.axis, self.wave_j);
+    /// Sends the energy of the wave, even if the level is too low \[J\].
+    pub(super) fn transfer_unpaid(&mut self) {
+        self.tank.transfer_unpaid(self.axis, self.wave_j);
     }
 }
 
 /// A PD coupling from the desired to the measured robot position, at one instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pd {
+pub struct PdController {
     /// Stiffness K \[N/m\].
     pub stiffness_npm: f64,
     /// Damping B \[N s/m\].
@@ -314,14 +319,14 @@ pub struct Pd {
     pub dt_s: f64,
 }
 
-impl Pd {
+impl PdController {
     /// Force at zero desired velocity \[N\].
     #[must_use]
     pub fn force_at_rest(&self) -> f64 {
         self.stiffness_npm * self.error_m - self.damping_nspm * self.robot_velocity_mps
     }
 
-    /// Change of force a unit of desired velocity, `K T + B` \[N s/m\].
+    /// Change of force per unit of desired velocity, `K T + B` \[N s/m\].
     #[must_use]
     pub fn slope_nspm(&self) -> f64 {
         self.stiffness_npm * self.dt_s + self.damping_nspm

@@ -1,11 +1,10 @@
-//! Methods that couple the two sides through a delay, and the energy account they all share.
+//! Methods that couple the two sides through a delay, and the energy tank that limits them all.
 //!
-//! Every method has one shape, axis by axis: from what was received it forms a *demand* (a force at
-//! the master, a velocity at the slave), and the account ([`Reservoir`]) decides how much of it can be
-//! paid. So no method can create energy, whatever the network does, and a method's own passivity
-//! controller decides only how much of its demand is left before that last word. `direct` and `iss`
-//! alone are let through unpaid ([`Mode::is_passive`]): the one is kept to show what happens then, the
-//! other claims less than passivity.
+//! Every method works axis by axis. From the received frame it computes a *demand*: a force at the master, a velocity
+//! at the slave. The energy tank ([`EnergyTank`]) limits it to the energy available. So no limited method can
+//! create energy, whatever the network does. A method's own passivity controller only lowers its demand before that
+//! limit. Only `direct` and `iss` are not limited ([`Mode::is_passive`]): the first is a baseline, the second
+//! guarantees less than passivity.
 //!
 //! | file | modes | method | source |
 //! |---|---|---|---|
@@ -17,62 +16,65 @@
 //! | `iss` | `iss` | input-to-state stability | teleop E11 |
 //! | `mmt` | `mmt`, `auto` | model mediation; in `auto` with the relayed force where it is better | teleop E9, E16 |
 //!
-//! What serves all of them knows none: `end` runs the method of the mode and sends its waves, `line` is the filter
-//! on them (E5), `delay_gain` the classic gain for a variable delay (E6a), `drift` the correction of position (E7),
-//! `reservoir` the account (E6b, E9), `robot_tank` how the slave's tank is filled, `auto` the choice between twin and
-//! relayed force (goal 5), `blade` what holds an operator's blade, [`retune`] how the wave impedance changes while a
-//! session runs, [`switch`] how the method does, `params` what both ends agree on. The ticks call [`MasterEnd`] and
-//! [`SlaveEnd`], and know no method.
+//! Common parts: `channel_end` runs the method of the mode and sends its waves. `wave_filter` filters them (E5).
+//! `delay_gain` is the classic gain for a variable delay (E6a), `drift` the correction of position (E7). [`energy_tank`]
+//! is the tank (E6b, E9), and `robot_tank` fills the slave's. `auto` selects between twin and relayed force (goal 5),
+//! and `blade` handles the force on an operator's blade. [`retune`] changes the wave impedance while a session runs,
+//! [`mode_switch`] the method, and `params` has what both ends agree on. The ticks call [`MasterEnd`] and [`SlaveEnd`],
+//! and depend on no method.
 //!
 //! Ports (teleop section 6): `F_m v_m` is the power into the channel at the master, `F_s v_sd` the
 //! power out of it at the slave.
 //!
 //! # How to add a coupling method
 //!
-//! 1. Write `name.rs` here. Its header says the source, the equations and their symbols.
-//! 2. Define one type with what the method remembers at either end, and implement `Method` (`method.rs`) for it.
-//! 3. At the master, `force` forms the demand and `ship` sends energy on, but not the `kept_j` of a blade.
-//! 4. At the slave, `velocity` forms the demand and `ship_back` returns energy, if otherwise than `ship`.
-//! 5. `begin` follows what came (a new method joins at the sums of its newest frame), `book` notes work.
-//! 6. `restart` forgets the peer: by default, all that is remembered.
-//! 7. Add one line at the end of the list in `mode.rs`: the place there is the method's number in frames.
-//! 8. Say there what the hand feels and whether the method is passive; matching, fading and the codec follow from it.
+//! 1. Write `name.rs` here. Its header states the source, the equations and their symbols.
+//! 2. Define one type with the method's state at either end, and implement `Method` (`method.rs`) for it.
+//! 3. At the master, `force` computes the demand and `transfer` sends energy, but not the `blade_energy_j` of a blade.
+//! 4. At the slave, `velocity` computes the demand and `transfer_back` returns energy, if it differs from `transfer`.
+//! 5. `begin_tick` follows the received frame (a new method starts at its sums), `record_work` takes the work.
+//! 6. `restart` resets the state for a restarted peer: by default, all of it.
+//! 7. Add one line at the end of the list in `mode.rs`: its position is the method's number in frames.
+//! 8. State there the rendered quantity and passivity; impedance matching, fading and the codec follow from them.
 //! 9. A parameter is one entry of the list in `params.rs`, with its default and its range.
-//! 10. The tests in `tests/mod.rs` take the method by themselves; test its equations in its own file.
+//! 10. The tests in `tests/mod.rs` run the method automatically; test its equations in its own file.
 
 mod auto;
 mod blade;
+mod channel_end;
 mod delay_gain;
 mod direct;
 mod drift;
-mod end;
+pub mod energy_tank;
 mod iss;
-mod line;
 mod master_end;
 mod method;
 mod mmt;
 mod mode;
+pub mod mode_switch;
 mod params;
 mod pspm;
-pub mod reservoir;
 pub mod retune;
 mod robot_tank;
 mod slave_end;
-pub mod switch;
 mod tank;
 mod tdpa;
 mod wave;
+mod wave_filter;
 
-pub(crate) use method::Felt;
+pub(crate) use method::FeedbackKind;
 
-pub use master_end::{MasterEnd, Written};
-pub use method::{AtHandle, AtRobot, AtTwin, Moment, Moved, Pd, WantedForce, WantedVelocity};
+pub use energy_tank::EnergyTank;
+pub use master_end::{CommandedForce, MasterEnd};
+pub use method::{
+    CouplingInputs, ForceDemand, HandleAxis, PdController, RobotAxis, SlavePortMotion, TwinInputs,
+    VelocityDemand,
+};
 pub use mode::Mode;
-pub use params::{CouplingError, CouplingParams, Matching, Relayed};
-pub use reservoir::Reservoir;
-pub use retune::Schedule;
+pub use mode_switch::ModeSchedule;
+pub use params::{CouplingParams, ImpedanceMatching, RelayedForce};
+pub use retune::ImpedanceSchedule;
 pub use slave_end::SlaveEnd;
-pub use switch::Switches;
 
 #[cfg(test)]
 mod tests;

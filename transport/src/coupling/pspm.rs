@@ -1,35 +1,35 @@
 //! Passive set-position modulation: a local spring to the other side's position, which is moved only
-//! as far as the energy at hand pays.
+//! as far as the available energy pays.
 //!
 //! Source: teleop E10 (Lee and Huang 2010). With K the spring, x the own and y the received position,
 //! the set position is `ybar = argmin |y - ybar|` under
 //! `E(k) = E(k-1) + D - (K/2 |x - ybar|^2 - K/2 |x - ybar_prev|^2) >= 0`.
 //!
-//! The sheet has this from memory; the paper could not be read. Checked against a second derivation:
-//! between two changes the spring stores what the port's work gives it, less what damping took (D), so
-//! the account's level, which books that work exactly, is `V + E` with `V = K/2 |x - ybar|^2`. The
+//! The sheet has this from memory. The paper could not be read. Checked against a second derivation.
+//! Between two changes the spring stores the work of the port, less the dissipation of damping (D). So the
+//! tank's level, which contains that work exactly, is `V + E` with `V = K/2 |x - ybar|^2`. The
 //! constraint is therefore `V(x, ybar) <= level`, an interval around x (test below, against the
-//! recursion). Where the paper estimates D from below, the account knows it.
+//! recursion). The paper estimates D from below; the tank has it exactly.
 //!
-//! At the slave the port's position *is* the set position of the robot's spring, and what a move of it
-//! costs is `F v T`: there the same rule is [`Reservoir::payable_velocity`] with the demand to go to y
-//! at once. Implicit sampling charges `K/2 (v T)^2` more than E10 does (test below).
+//! At the slave the port's position *is* the set position of the robot's spring, and moving it costs
+//! `F v T`: there the same rule is [`EnergyTank::payable_velocity`] with the demand to go to y at once.
+//! Implicit sampling charges `K/2 (v T)^2` more than E10 does (test below).
 //!
 //! Both ends use the same K: a wall K_e shows as K and K_e in series, and over the delay a free motion
-//! is held back by `K T_rt` as a damper would.
+//! is resisted by `K T_rt` as by a damper.
 //!
-//! [`Reservoir::payable_velocity`]: super::Reservoir::payable_velocity
+//! [`EnergyTank::payable_velocity`]: super::EnergyTank::payable_velocity
 
-use super::method::{MasterPort, Method, Shipment, SlavePort};
-use super::robot_tank::{charge, offer, surplus};
-use super::{WantedForce, WantedVelocity};
+use super::method::{EnergyTransfer, MasterPort, Method, SlavePort};
+use super::robot_tank::{charging_friction_n, offer, return_surplus};
+use super::{ForceDemand, VelocityDemand};
 use crate::Axes;
-use crate::trace::Events;
+use crate::trace::EventFlags;
 
-/// Energy of the robot's account below which it cannot follow at all \[J\].
+/// Energy of the robot's tank below which it cannot follow at all \[J\].
 const STARVED_J: f64 = 1e-5;
 
-/// The springs of both ends.
+/// Springs of both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Pspm {
     /// Energy of the master's spring, by axis \[J\].
@@ -37,49 +37,49 @@ pub(super) struct Pspm {
 }
 
 impl Method for Pspm {
-    /// Force of the spring to the robot's position, as far as the account lets it be set.
-    fn force(&mut self, port: &MasterPort<'_>) -> WantedForce {
-        let (handle, moment, newest) = (port.handle, port.moment, port.moment.newest);
-        let (axis, params, own_m) = (handle.axis, moment.params, handle.position_m);
+    /// Force of the spring to the robot's position, as far as the tank lets it be set.
+    fn force(&mut self, port: &MasterPort<'_>) -> ForceDemand {
+        let (handle, inputs, newest) = (port.handle, port.inputs, port.inputs.newest);
+        let (axis, params, own_m) = (handle.axis, inputs.params, handle.position_m);
         let wanted_m = if newest.sequence > 0 {
             newest.position_m[axis]
         } else {
             own_m
         };
         let stiffness = params.pspm_npm;
-        // a spring that held all there is would leave the robot standing, and so stay stretched
-        let kept = if newest.reservoir_j[axis] > STARVED_J {
+        // a spring that held all the energy would leave the robot without any, and so stay stretched
+        let fraction = if newest.reservoir_j[axis] > STARVED_J {
             1.0
         } else {
-            1.0 - (params.share_hz * moment.dt_s).clamp(0.0, 0.5)
+            1.0 - (params.surplus_per_s * inputs.dt_s).clamp(0.0, 0.5)
         };
-        let energy_j = kept * port.line_j().max(0.0);
+        let energy_j = fraction * port.available_j().max(0.0);
         let set_m = set_position_m(own_m, wanted_m, energy_j, stiffness);
         self.spring_j[axis] = stored_j(own_m, set_m, stiffness);
         let spring_n = stiffness * (own_m - set_m);
         let damper_n = params.pspm_nspm * handle.velocity_mps;
-        WantedForce {
-            force_n: spring_n + damper_n + charge(port, params.charge_n_max),
+        ForceDemand {
+            force_n: spring_n + damper_n + charging_friction_n(port, params.charge_n_max),
             wave_in: 0.0,
-            events: Events::CONTROLLED * u32::from(set_m != wanted_m),
+            events: EventFlags::PASSIVITY_CONTROL * u32::from(set_m != wanted_m),
         }
     }
 
-    fn velocity(&mut self, port: &SlavePort<'_>) -> WantedVelocity {
-        WantedVelocity::of(port.behind_m / port.moment.dt_s)
+    fn velocity(&mut self, port: &SlavePort<'_>) -> VelocityDemand {
+        VelocityDemand::from_velocity(port.position_error_m / port.inputs.dt_s)
     }
 
-    fn ship(&mut self, shipment: &mut Shipment<'_>) {
-        let stored_j = self.spring_j[shipment.axis] + shipment.kept_j;
-        offer(shipment, stored_j);
+    fn transfer(&mut self, outgoing: &mut EnergyTransfer<'_>) {
+        let stored_j = self.spring_j[outgoing.axis] + outgoing.blade_energy_j;
+        offer(outgoing, stored_j);
     }
 
-    fn ship_back(&mut self, shipment: &mut Shipment<'_>) {
-        surplus(shipment);
+    fn transfer_back(&mut self, outgoing: &mut EnergyTransfer<'_>) {
+        return_surplus(outgoing);
     }
 }
 
-/// The set position nearest to `wanted_m` whose spring holds at most `energy_j` \[m\].
+/// Set position nearest to `wanted_m` whose spring holds at most `energy_j` \[m\].
 ///
 /// Without energy it is the own position, where the spring is slack.
 fn set_position_m(own_m: f64, wanted_m: f64, energy_j: f64, stiffness_npm: f64) -> f64 {
@@ -96,16 +96,16 @@ fn stored_j(own_m: f64, set_m: f64, stiffness_npm: f64) -> f64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Pd, Reservoir};
+    use super::super::{EnergyTank, PdController};
     use super::*;
 
     const K: f64 = 500.0;
     const B: f64 = 2.0;
 
     proptest! {
-        /// The recursion of the paper, with the damping's energy known, step by step beside the account.
+        /// Recursion of the paper, with the damping's energy known, step by step beside the tank.
         #[test]
-        fn the_account_less_the_spring_is_the_energy_of_the_paper(
+        fn tank_level_minus_spring_energy_is_the_energy_of_the_paper(
             motion in prop::collection::vec((-1e-3f64..1e-3, -0.03f64..0.03), 1..200),
         ) {
             let (mut level, mut energy, mut x, mut set) = (0.0_f64, 0.0_f64, 0.0_f64, 0.0_f64);
@@ -137,13 +137,13 @@ mod tests {
         }
 
         #[test]
-        fn at_the_slave_the_account_pays_for_the_set_position(
+        fn slave_tank_pays_for_the_set_position(
             level in 0.0f64..0.01, error in -0.01f64..0.01, y in -0.01f64..0.01,
         ) {
-            let mut account = Reservoir::default();
-            account.deposit(0, level);
-            let pd = Pd { stiffness_npm: K, damping_nspm: 0.0, error_m: error, robot_velocity_mps: 0.0, dt_s: 1e-3 };
-            let v = account.payable_velocity(0, y / 1e-3, pd.force_at_rest(), pd.slope_nspm(), 1e-3);
+            let mut tank = EnergyTank::default();
+            tank.deposit(0, level);
+            let pd = PdController { stiffness_npm: K, damping_nspm: 0.0, error_m: error, robot_velocity_mps: 0.0, dt_s: 1e-3 };
+            let v = tank.payable_velocity(0, y / 1e-3, pd.force_at_rest(), pd.slope_nspm(), 1e-3);
             let paid = pd.force(v) * v * 1e-3;
             let spring = stored_j(0.0, error + v * 1e-3, K) - stored_j(0.0, error, K);
             prop_assert!((paid - spring - 0.5 * K * (v * 1e-3) * (v * 1e-3)).abs() < 1e-12);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn without_energy_the_spring_is_slack() {
+    fn empty_tank_leaves_the_spring_slack() {
         assert_eq!(set_position_m(0.01, 0.05, 0.0, K), 0.01);
         assert_eq!(set_position_m(0.01, 0.05, -1.0, K), 0.01);
         assert_eq!(set_position_m(0.01, 0.05, 1.0, K), 0.05);

@@ -1,8 +1,8 @@
-//! The fate of one packet: dropped and why, or delivered when.
+//! Fate of one packet: dropped with a cause, or delivered with a due time.
 //!
 //! Source: ours. Stages in order: outage, loss, queue of the rate limit, delay with jitter,
-//! order, duplication. Every offer draws the same number of random numbers whatever becomes of the
-//! packet, so that two runs of one seed which differ in one parameter differ in nothing else.
+//! order, duplication. Every packet draws the same number of random numbers whatever its fate, so that
+//! two runs of one seed which differ in one parameter differ in nothing else.
 
 use std::collections::VecDeque;
 
@@ -10,35 +10,35 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::params::{LinkError, LinkParams, Outage, QUEUE_PACKETS_MAX};
-use crate::chance::even;
 use crate::clock::{Span, Time};
+use crate::random::uniform;
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives.
+    /// The packet arrives.
     Delivered {
-        /// When.
+        /// Time of arrival.
         due: Time,
-        /// When a copy of it arrives, if it is duplicated.
+        /// Time of arrival of a copy, if it is duplicated.
         copy_due: Option<Time>,
     },
-    /// It never arrives.
+    /// The packet never arrives.
     Dropped(DropCause),
 }
 
-/// Why a packet never arrives.
+/// Cause of a packet's loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropCause {
-    /// By chance, [`LinkParams::loss`].
+    /// Random loss, [`LinkParams::loss`].
     Loss,
     /// The link was cut, [`LinkParams::outage`].
     Outage,
-    /// The queue of the rate limit, or the place for packets on their way, was full.
+    /// The queue of the rate limit, or the room for packets in flight, was full.
     Queue,
 }
 
-/// What a link has done so far \[packets\].
+/// Counters of a link \[packets\].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkStats {
     /// Offered.
@@ -50,13 +50,13 @@ pub struct LinkStats {
     /// Lost by chance.
     pub lost: u64,
     /// Dropped while the link was cut.
-    pub cut: u64,
-    /// Dropped because a queue was full; a copy that found no place counts too.
+    pub dropped_in_outage: u64,
+    /// Dropped because a queue was full; a copy without room counts too.
     pub overflowed: u64,
     /// Copies made.
     pub duplicated: u64,
     /// Packets that overtook the one before them, see [`LinkParams::reorder`].
-    pub overtook: u64,
+    pub reordered: u64,
 }
 
 /// One direction of a network. Allocates at construction only.
@@ -65,11 +65,11 @@ pub struct LinkModel {
     params: LinkParams,
     rng: Xoshiro256PlusPlus,
     stats: LinkStats,
-    /// Whether the last packet was lost by chance: the state of the loss chain.
+    /// True if the last packet was lost at random: the state of the loss chain.
     losing: bool,
-    /// When each packet that still waits for the rate limit will have passed it.
+    /// Time at which each packet that waits for the rate limit will have passed it.
     departures: VecDeque<Time>,
-    /// When the outage cycle began.
+    /// Start of the outage cycle.
     cycle_began: Option<Time>,
     /// Due time of the packet accepted last.
     previous_due: Option<Time>,
@@ -77,8 +77,8 @@ pub struct LinkModel {
     latest_due: Option<Time>,
 }
 
-/// The random numbers of one offer, each uniform in [0, 1).
-struct Chance {
+/// Random numbers of one packet, each uniform in [0, 1).
+struct PacketDraws {
     loss: f64,
     jitter: f64,
     duplicate: f64,
@@ -87,14 +87,14 @@ struct Chance {
 }
 
 impl LinkModel {
-    /// A link in its stationary state.
+    /// Creates a link in its stationary state.
     ///
     /// # Errors
     /// [`LinkError`] of [`LinkParams::validate`].
     pub fn new(params: LinkParams, seed: u64) -> Result<Self, LinkError> {
         params.validate()?;
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let losing = even(&mut rng) < params.loss;
+        let losing = uniform(&mut rng) < params.loss;
         Ok(Self {
             params,
             rng,
@@ -107,11 +107,11 @@ impl LinkModel {
         })
     }
 
-    /// Change the network while it runs. Random state, loss burst, queue and packets on their way
-    /// stay as they are; an outage cycle that changes begins anew with the next packet.
+    /// Changes the network while it runs. Random state, loss burst, queue and packets in flight stay
+    /// unchanged; an outage cycle that changes restarts with the next packet.
     ///
     /// # Errors
-    /// [`LinkError`] of [`LinkParams::validate`]; then nothing is changed.
+    /// [`LinkError`] of [`LinkParams::validate`]; then nothing changes.
     pub fn set_params(&mut self, params: LinkParams) -> Result<(), LinkError> {
         params.validate()?;
         if params.outage != self.params.outage {
@@ -121,27 +121,27 @@ impl LinkModel {
         Ok(())
     }
 
-    /// The parameters in use.
+    /// Parameters in use.
     #[must_use]
     pub fn params(&self) -> &LinkParams {
         &self.params
     }
 
-    /// What it has done so far.
+    /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> &LinkStats {
         &self.stats
     }
 
-    /// Offer a packet of `bytes` bytes at `now`; calls are expected in order of time, but any time
-    /// gives a result. A due time is never before `now`.
+    /// Offers a packet of `bytes` bytes at `now`; calls should be in order of time, but any time gives a
+    /// result. A due time is never before `now`.
     pub fn offer(&mut self, now: Time, bytes: usize) -> Fate {
         self.stats.offered += 1;
         self.stats.offered_bytes = self.stats.offered_bytes.saturating_add(bytes as u64);
         let chance = self.draw();
         let lost = self.lose(chance.loss);
         if self.is_cut(now) {
-            self.stats.cut += 1;
+            self.stats.dropped_in_outage += 1;
             return Fate::Dropped(DropCause::Outage);
         }
         if lost {
@@ -166,29 +166,29 @@ impl LinkModel {
         Fate::Delivered { due, copy_due }
     }
 
-    /// Take back a delivery for which the keeper of packets had no place.
+    /// Revokes a delivery for which the queue of packets had no room.
     pub(super) fn refuse(&mut self) {
         self.stats.delivered -= 1;
         self.stats.overflowed += 1;
     }
 
-    /// Take back a copy for which the keeper of packets had no place.
+    /// Revokes a copy for which the queue of packets had no room.
     pub(super) fn refuse_copy(&mut self) {
         self.stats.duplicated -= 1;
         self.stats.overflowed += 1;
     }
 
-    fn draw(&mut self) -> Chance {
-        Chance {
-            loss: even(&mut self.rng),
-            jitter: even(&mut self.rng),
-            duplicate: even(&mut self.rng),
-            copy_jitter: even(&mut self.rng),
-            reorder: even(&mut self.rng),
+    fn draw(&mut self) -> PacketDraws {
+        PacketDraws {
+            loss: uniform(&mut self.rng),
+            jitter: uniform(&mut self.rng),
+            duplicate: uniform(&mut self.rng),
+            copy_jitter: uniform(&mut self.rng),
+            reorder: uniform(&mut self.rng),
         }
     }
 
-    /// One step of the loss chain.
+    /// Advances the loss chain by one step.
     fn lose(&mut self, chance: f64) -> bool {
         let (after_passed, after_lost) = self.params.loss_after();
         self.losing = chance
@@ -209,7 +209,7 @@ impl LinkModel {
         (now - began).0.rem_euclid((on + off).0.max(1)) >= on.0
     }
 
-    /// When the packet has passed the rate limit; none if the queue is full.
+    /// Time at which the packet has passed the rate limit; none if the queue is full.
     fn depart(&mut self, now: Time, bytes: usize) -> Option<Time> {
         while self.departures.front().is_some_and(|&time| time <= now) {
             self.departures.pop_front();
@@ -239,7 +239,7 @@ impl LinkModel {
         match ahead.filter(|_| overtakes) {
             Some(previous) => {
                 due = Time(previous.0 - 1);
-                self.stats.overtook += 1;
+                self.stats.reordered += 1;
             }
             None => due = self.in_order(due),
         }
@@ -247,7 +247,7 @@ impl LinkModel {
         due
     }
 
-    /// Keep a packet behind all others, unless jitter may reorder.
+    /// Keeps a packet behind all others, unless jitter may reorder.
     fn in_order(&mut self, due: Time) -> Time {
         let latest = self.latest_due.map_or(due, |latest| latest.max(due));
         self.latest_due = Some(latest);

@@ -1,7 +1,7 @@
-//! What one direction of a network does to packets, and which values make sense.
+//! Parameters of one direction of a network, and their ranges.
 //!
 //! Source: ours. Loss with a mean burst length is the Gilbert-Elliott chain whose bad state loses
-//! every packet and whose good state loses none; its transitions follow from the mean loss p and
+//! every packet and whose good state loses none. Its transitions follow from the mean loss p and
 //! the mean burst L (packets): leave bad with 1/L, enter bad with p / ((1 - p) L).
 
 use core::ops::RangeInclusive;
@@ -17,7 +17,7 @@ const BURST_MAX: f64 = 1e6;
 const RATE_KBPS: RangeInclusive<f64> = 1.0..=1e8;
 const OUTAGE_S: RangeInclusive<f64> = 0.001..=3600.0;
 
-/// One direction of a network. The default is a perfect link: no delay, nothing lost.
+/// One direction of a network. The default is a perfect link: no delay, no loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkParams {
@@ -25,46 +25,45 @@ pub struct LinkParams {
     pub oneway_ms: f64,
     /// Half width of the jitter \[ms\], 0 to 60 000: every packet's own delay is drawn uniformly
     /// from `oneway_ms` - `jitter_ms` to `oneway_ms` + `jitter_ms` and is never below zero. While
-    /// order is kept a packet may then wait for the one before it, so that packets which follow
-    /// each other within the jitter see a mean delay above `oneway_ms`, and a smaller spread: at
-    /// 1 kHz, 2 ms of jitter add 0.3 ms to the mean, 10 ms add 5.2 ms.
+    /// order is kept a packet may then wait for the one before it. Packets that follow each other
+    /// within the jitter thus have a mean delay above `oneway_ms` and a smaller spread: at 1 kHz,
+    /// 2 ms of jitter add 0.3 ms to the mean, 10 ms add 5.2 ms.
     pub jitter_ms: f64,
-    /// Whether jitter may change the order of packets. A transport that drops late packets loses
+    /// True if jitter may change the order of packets. A transport that drops late packets loses
     /// every one of them (zenoh over UDP does).
     pub jitter_reorders: bool,
     /// Mean probability that a packet is lost, 0 to 1.
     pub loss: f64,
-    /// Mean length of a loss burst \[packets\], 1 to 1 000 000. Exactly 1: every packet is lost or
-    /// not on its own. Above 1: Gilbert-Elliott chain with the same mean loss, which must then be
+    /// Mean length of a loss burst \[packets\], 1 to 1 000 000. Exactly 1: packets are lost
+    /// independently. Above 1: Gilbert-Elliott chain with the same mean loss, which must then be
     /// at most burst / (1 + burst), or exactly 1.
     pub burst: f64,
     /// Probability that a packet arrives twice, 0 to 1. The copy is made behind the rate limit and
-    /// has jitter of its own.
+    /// has its own jitter.
     pub duplicate: f64,
     /// Probability that a packet overtakes the one offered before it, 0 to 1; it arrives 1 ns
-    /// before that one, if that one is still on its way.
+    /// before that one, if that one is still in flight.
     pub reorder: f64,
     /// Rate limit \[kbit/s\], 1 to 100 000 000; none: no limit. Packets wait for each other.
     pub rate_kbps: Option<f64>,
-    /// Packets that may wait for the rate limit or pass it, 1 to 4096; one more
-    /// is dropped.
+    /// Packets that may wait for the rate limit or pass it, 1 to 4096; further ones are dropped.
     pub queue_packets: u32,
     /// Periodic cut of the link; none: never cut.
     pub outage: Option<Outage>,
 }
 
-/// A link that works and is cut in turn, beginning with the first packet offered.
+/// A link that alternately works and is cut, beginning with the first packet offered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// How long it works \[s\], 0.001 to 3600.
+    /// Time that it works \[s\], 0.001 to 3600.
     pub on_s: f64,
-    /// How long it is cut \[s\], 0.001 to 3600: all that is offered meanwhile is dropped, what is
-    /// on its way still arrives.
+    /// Time that it is cut \[s\], 0.001 to 3600: all packets offered meanwhile are dropped, those in
+    /// flight still arrive.
     pub off_s: f64,
 }
 
-/// Why parameters cannot be used.
+/// Error of the parameters.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum LinkError {
     /// A field is not a number or outside its range.
@@ -74,15 +73,15 @@ pub enum LinkError {
         field: &'static str,
         /// Its value.
         value: f64,
-        /// What would be right.
+        /// Range that is valid.
         expected: &'static str,
     },
-    /// No chain of that burst length loses that much.
+    /// The loss is impossible with that burst length.
     #[error("link.loss = {loss}: must be at most {loss_max} (or 1) with link.burst = {burst}")]
     LossForBurst {
-        /// Mean loss that was asked for.
+        /// Mean loss requested.
         loss: f64,
-        /// Mean burst length that was asked for \[packets\].
+        /// Mean burst length requested \[packets\].
         burst: f64,
         /// Largest loss of that burst length.
         loss_max: f64,
@@ -107,10 +106,10 @@ impl Default for LinkParams {
 }
 
 impl LinkParams {
-    /// Check every field.
+    /// Checks every field.
     ///
     /// # Errors
-    /// [`LinkError`] of the first field that is wrong, with its value and what would be right.
+    /// [`LinkError`] of the first invalid field, with its value and its range.
     pub fn validate(&self) -> Result<(), LinkError> {
         let delay = 0.0..=DELAY_MS_MAX;
         within("oneway_ms", self.oneway_ms, delay.clone(), "0 to 60000 ms")?;
@@ -146,8 +145,7 @@ impl LinkParams {
         Ok(())
     }
 
-    /// Probabilities of the loss chain: (a packet after a passed one is lost, a packet after a lost
-    /// one is lost).
+    /// Probabilities of the loss chain: (loss after a packet that passed, loss after a lost packet).
     pub(super) fn loss_after(&self) -> (f64, f64) {
         let independent = self.burst <= 1.0 || self.loss <= 0.0 || self.loss >= 1.0;
         if independent {
@@ -158,7 +156,7 @@ impl LinkParams {
     }
 }
 
-/// Whether a value is a number in its range.
+/// Checks that a value is a number in its range.
 fn within(
     field: &'static str,
     value: f64,
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_that_no_burst_gives_is_refused() {
+    fn loss_too_large_for_the_burst_is_refused() {
         let mut params = LinkParams {
             loss: 0.8,
             burst: 3.0,
@@ -262,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn chain_has_the_mean_loss_that_was_asked_for() {
+    fn chain_has_the_requested_mean_loss() {
         for (loss, burst) in [(0.02, 1.0), (0.02, 8.0), (0.3, 20.0), (0.75, 3.0)] {
             let params = LinkParams {
                 loss,

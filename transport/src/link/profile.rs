@@ -1,46 +1,46 @@
-//! Networks by name: what is known of a kind of path, as data, with where each number is from.
+//! Named networks: typical values of a kind of path, with the source of each number.
 //!
 //! `computed` is physics, `read` is a public source (mostly its abstract), `ours` an assumption to be replaced by
-//! a measurement of the path at hand. Light in fibre takes 4.9 us/km (index 1.468), through vacuum 3.336.
+//! a measurement of the actual path. Light in fibre takes 4.9 us/km (index 1.468), through vacuum 3.336.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::Serialize;
 
 use super::params::LinkParams;
-use crate::chance;
+use crate::random;
 
-/// A path of a certain kind. The operator sits at a wired end, and the robot at the other.
+/// A path of a certain kind. The operator is at a wired end, the robot at the other.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Profile {
+pub struct NetworkProfile {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// Description of the path.
     pub says: &'static str,
     /// From master to slave.
     pub forward: LinkParams,
     /// From slave to master.
     pub back: LinkParams,
-    /// Cuts at random times, if it has such.
-    pub cuts: Option<Cuts>,
-    /// Where its numbers are from.
+    /// Random outages, if any.
+    pub cuts: Option<RandomOutages>,
+    /// Sources of the numbers.
     pub source: &'static str,
 }
 
-/// A path that works and is cut in turn, both ways at once, for normally distributed times.
+/// A path that alternately works and is cut, both ways at once, for normally distributed times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Cuts {
-    /// Mean and standard deviation of a stretch that works \[s\].
+pub struct RandomOutages {
+    /// Mean and standard deviation of an interval that works \[s\].
     pub on_s: (f64, f64),
-    /// Mean and standard deviation of a stretch that is cut \[s\].
+    /// Mean and standard deviation of an interval that is cut \[s\].
     pub off_s: (f64, f64),
 }
 
-/// Shortest stretch \[s\]; normal numbers may be below zero.
+/// Shortest interval \[s\]; normal numbers may be below zero.
 const STRETCH_S_MIN: f64 = 0.001;
 
-impl Cuts {
-    /// When the link is cut and when it works again, in turn, up to `duration_s` \[s\].
+impl RandomOutages {
+    /// Times at which the link is cut and works again, alternately, up to `duration_s` \[s\].
     #[must_use]
     pub fn times_s(&self, seed: u64, duration_s: f64) -> Vec<f64> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -51,10 +51,10 @@ impl Cuts {
             } else {
                 self.off_s
             };
-            at_s += (mean + deviation * chance::normal(&mut rng)).max(STRETCH_S_MIN);
+            at_s += (mean + deviation * random::normal(&mut rng)).max(STRETCH_S_MIN);
             // a time that is not a number ends it too
-            let goes_on = at_s < duration_s;
-            if !goes_on {
+            let within = at_s < duration_s;
+            if !within {
                 return times_s;
             }
             times_s.push(at_s);
@@ -77,9 +77,9 @@ const fn link(oneway_ms: f64, jitter_ms: f64, loss: f64, burst: f64) -> LinkPara
     }
 }
 
-/// All of them, from near to far.
-pub const PROFILES: [Profile; 6] = [
-    Profile {
+/// All profiles, from near to far.
+pub const PROFILES: [NetworkProfile; 6] = [
+    NetworkProfile {
         name: "lan",
         says: "one building, wired",
         forward: link(0.25, 0.1, 0.0, 1.0),
@@ -88,7 +88,7 @@ pub const PROFILES: [Profile; 6] = [
         source: "one way: read, about 250 us between zenoh peers (eclipse-zenoh/zenoh issue 2263); \
                  jitter: ours; loss: ours, none on a switched network that is not overloaded",
     },
-    Profile {
+    NetworkProfile {
         name: "metro",
         says: "100 km of fibre between hospitals of a region",
         forward: link(1.0, 0.2, 0.000_1, 1.0),
@@ -96,7 +96,7 @@ pub const PROFILES: [Profile; 6] = [
         cuts: None,
         source: "one way: computed 0.49 ms of fibre and ours 0.5 ms of routers; jitter and loss: ours",
     },
-    Profile {
+    NetworkProfile {
         name: "5g",
         says: "the robot on public 5G; the way up from it is the slower one",
         forward: link(7.0, 3.0, 0.001, 3.0),
@@ -106,7 +106,7 @@ pub const PROFILES: [Profile; 6] = [
                  9:121786); up: read, 18 ms at worst, and under 7 ms down at best (Kottkamp 2022, public \
                  non-stand-alone network), taken as 6 to 18 ms; loss and its bursts: ours",
     },
-    Profile {
+    NetworkProfile {
         name: "cross-continent",
         says: "6000 km of fibre, a coast to another or across the Atlantic",
         forward: link(45.0, 3.0, 0.001, 2.0),
@@ -116,7 +116,7 @@ pub const PROFILES: [Profile; 6] = [
                  paths are well above the optical least: Martinez et al. 2023, arXiv:2301.07788); jitter \
                  and loss: ours",
     },
-    Profile {
+    NetworkProfile {
         name: "geo",
         says: "a geostationary satellite",
         forward: link(300.0, 10.0, 0.005, 5.0),
@@ -125,12 +125,12 @@ pub const PROFILES: [Profile; 6] = [
         source: "one way: computed 238.7 ms up and down 35 786 km; read, round trips are typically 600 ms \
                  (University of Erlangen, Computer Science 7, 2024), half each way; jitter and loss: ours",
     },
-    Profile {
+    NetworkProfile {
         name: "jhu-outage",
         says: "an intermittent link: 3.2 s good, 0.8 s lost, in turn",
         forward: link(1.0, 0.2, 0.0, 1.0),
         back: link(1.0, 0.2, 0.0, 1.0),
-        cuts: Some(Cuts {
+        cuts: Some(RandomOutages {
             on_s: (3.2, 0.15),
             off_s: (0.8, 0.1),
         }),
@@ -139,9 +139,9 @@ pub const PROFILES: [Profile; 6] = [
     },
 ];
 
-/// The one of a name.
+/// Returns the profile of a name.
 #[must_use]
-pub fn profile(name: &str) -> Option<&'static Profile> {
+pub fn profile(name: &str) -> Option<&'static NetworkProfile> {
     PROFILES.iter().find(|profile| profile.name == name)
 }
 
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_profile_is_valid_and_says_where_it_is_from() {
+    fn every_profile_is_valid_and_names_its_source() {
         for profile in &PROFILES {
             assert_eq!(profile.forward.validate(), Ok(()), "{}", profile.name);
             assert_eq!(profile.back.validate(), Ok(()), "{}", profile.name);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_are_those_of_the_generator() {
+    fn outages_match_the_generator() {
         let cuts = profile("jhu-outage").and_then(|p| p.cuts).expect("it has");
         let times = cuts.times_s(5, 40_000.0);
         assert_eq!(times, cuts.times_s(5, 40_000.0));

@@ -1,7 +1,7 @@
-//! A link that also keeps the packets that are on their way.
+//! Link that also keeps the packets in flight.
 //!
 //! Source: ours. A binary heap of fixed capacity by (due time, order of offering), so that packets
-//! due at the same moment leave in the order in which they came.
+//! due at the same time leave in their order of arrival.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,25 +10,25 @@ use super::model::{DropCause, Fate, LinkModel, LinkStats};
 use super::params::{LinkError, LinkParams};
 use crate::clock::Time;
 
-/// One direction of a network with the packets on their way. Allocates at construction only.
+/// One direction of a network with the packets in flight. Allocates at construction only.
 #[derive(Debug, Clone)]
-pub struct LinkQueue<T: Copy> {
+pub struct LinkQueue<T> {
     model: LinkModel,
     flight: BinaryHeap<Packet<T>>,
     capacity: usize,
     pushed: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Packet<T> {
     due: Time,
     order: u64,
     item: T,
 }
 
-impl<T: Copy> LinkQueue<T> {
-    /// A link with place for `capacity` packets on their way; one more is dropped and counted as
-    /// queue loss.
+impl<T: Clone> LinkQueue<T> {
+    /// Creates a link with room for `capacity` packets in flight; further ones are dropped and counted
+    /// as queue loss.
     ///
     /// # Errors
     /// [`LinkError`] of [`LinkParams::validate`].
@@ -41,7 +41,7 @@ impl<T: Copy> LinkQueue<T> {
         })
     }
 
-    /// Send `item` as a packet of `bytes` bytes at `now`.
+    /// Sends `item` as a packet of `bytes` bytes at `now`.
     pub fn push(&mut self, now: Time, bytes: usize, item: T) -> Fate {
         let fate = self.model.offer(now, bytes);
         let Fate::Delivered { due, copy_due } = fate else {
@@ -54,15 +54,15 @@ impl<T: Copy> LinkQueue<T> {
             self.model.refuse();
             return Fate::Dropped(DropCause::Queue);
         }
-        self.keep(due, item);
+        self.enqueue(due, item.clone());
         let copy_due = copy_due.filter(|_| self.free() > 0);
         if let Some(copy_due) = copy_due {
-            self.keep(copy_due, item);
+            self.enqueue(copy_due, item);
         }
         Fate::Delivered { due, copy_due }
     }
 
-    /// The next packet whose time has come.
+    /// Removes and returns the next packet that is due at `now`.
     pub fn pop_due(&mut self, now: Time) -> Option<T> {
         if self.next_due()? > now {
             return None;
@@ -70,39 +70,27 @@ impl<T: Copy> LinkQueue<T> {
         self.flight.pop().map(|packet| packet.item)
     }
 
-    /// When the next packet is due; none if nothing is on its way.
+    /// Due time of the next packet; none if nothing is in flight.
     #[must_use]
     pub fn next_due(&self) -> Option<Time> {
         self.flight.peek().map(|packet| packet.due)
     }
 
-    /// Packets on their way.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.flight.len()
-    }
-
-    /// Whether nothing is on its way.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.flight.is_empty()
-    }
-
-    /// Change the network while it runs, see [`LinkModel::set_params`].
+    /// Changes the network while it runs, see [`LinkModel::set_params`].
     ///
     /// # Errors
-    /// [`LinkError`] of [`LinkParams::validate`]; then nothing is changed.
+    /// [`LinkError`] of [`LinkParams::validate`]; then nothing changes.
     pub fn set_params(&mut self, params: LinkParams) -> Result<(), LinkError> {
         self.model.set_params(params)
     }
 
-    /// The parameters in use.
+    /// Parameters in use.
     #[must_use]
     pub fn params(&self) -> &LinkParams {
         self.model.params()
     }
 
-    /// What the link has done so far.
+    /// Counters of the link so far.
     #[must_use]
     pub fn stats(&self) -> &LinkStats {
         self.model.stats()
@@ -112,7 +100,7 @@ impl<T: Copy> LinkQueue<T> {
         self.capacity - self.flight.len()
     }
 
-    fn keep(&mut self, due: Time, item: T) {
+    fn enqueue(&mut self, due: Time, item: T) {
         let order = self.pushed;
         self.pushed += 1;
         self.flight.push(Packet { due, order, item });
@@ -166,7 +154,7 @@ mod tests {
             left.push(item);
         }
         assert_eq!(left, (0..64).collect::<Vec<_>>());
-        assert!(link.is_empty() && link.next_due().is_none());
+        assert!(link.flight.is_empty() && link.next_due().is_none());
     }
 
     #[test]
@@ -193,7 +181,7 @@ mod tests {
         assert_eq!((stats.delivered, stats.duplicated), (2, 1));
         // The second packet's copy, the third packet and its copy.
         assert_eq!(stats.overflowed, 3);
-        assert_eq!(link.len(), 3);
+        assert_eq!(link.flight.len(), 3);
     }
 
     #[test]
@@ -214,7 +202,7 @@ mod tests {
             }
         }
         // A run of n overtaking packets in a row makes n packets late: as many as overtook.
-        let overtook = link.stats().overtook;
+        let overtook = link.stats().reordered;
         assert!(
             overtook > 1800 && late.abs_diff(overtook) <= 25,
             "{late} {overtook}"
@@ -223,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_that_is_accepted_comes_out_in_order_of_time(
+        fn accepted_packets_leave_in_order_of_time(
             jitter_ms in 0.0..50.0,
             (loss, duplicate) in (0.0..0.5, 0.0..0.5),
             capacity in 0_usize..300,
@@ -239,7 +227,7 @@ mod tests {
             for (item, gap) in gaps.iter().enumerate() {
                 now = Time(now.0 + gap);
                 link.push(now, 100, item as u64);
-                prop_assert!(link.len() <= capacity);
+                prop_assert!(link.flight.len() <= capacity);
             }
             prop_assert_eq!(link.flight.capacity(), room, "it allocated");
             let stats = *link.stats();

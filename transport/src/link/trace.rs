@@ -1,4 +1,4 @@
-//! A recorded network, to be played back: delays and losses over time, from a text.
+//! Recorded network for playback: delays and losses over time, from a text.
 //!
 //! Source: ours. A table with commas whose first line names its columns; `#` begins a comment:
 //!
@@ -8,17 +8,16 @@
 //! 0.1, 22.0,         0.01,    ,              1
 //! ```
 //!
-//! `at_s` must be there and never fall; `oneway_ms` and `loss` stand for both directions. An empty field
-//! leaves what was. What a trace does not say (jitter, duplicates, ...) stays as the link has it.
-
-use thiserror::Error;
+//! `at_s` is required and never falls; `oneway_ms` and `loss` stand for both directions. An empty field
+//! keeps the previous value. Parameters without a column (jitter, duplicates, ...) stay as the link has them.
 
 use super::params::LinkParams;
+use crate::FieldError;
 
-/// What a network became at a moment.
+/// State of a network from one time on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracePoint {
-    /// When \[s\] after the start.
+    /// Time \[s\] after the start.
     pub at_s: f64,
     /// From master to slave.
     pub forward: LinkParams,
@@ -26,21 +25,7 @@ pub struct TracePoint {
     pub back: LinkParams,
 }
 
-/// A text that is no trace.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("line {line}: {column} is {value}; expected {expected}")]
-pub struct TraceError {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column.
-    pub column: String,
-    /// What stands there.
-    pub value: String,
-    /// What would be right.
-    pub expected: String,
-}
-
-/// Columns that may be there.
+/// Allowed columns.
 const COLUMNS: [&str; 7] = [
     "at_s",
     "oneway_ms",
@@ -51,15 +36,15 @@ const COLUMNS: [&str; 7] = [
     "loss_back",
 ];
 
-/// Read a trace over a link that has `forward` and `back` otherwise.
+/// Reads a trace; parameters without a column are those of `forward` and `back`.
 ///
 /// # Errors
-/// [`TraceError`] names line, column, value, and what would be right.
+/// [`FieldError`] names line, column, value and valid values.
 pub fn parse(
     text: &str,
     mut forward: LinkParams,
     mut back: LinkParams,
-) -> Result<Vec<TracePoint>, TraceError> {
+) -> Result<Vec<TracePoint>, FieldError> {
     let lines = text.lines().enumerate().map(|(index, line)| {
         let content = line.split('#').next().unwrap_or_default().trim();
         (index + 1, content)
@@ -72,7 +57,7 @@ pub fn parse(
         let fields: Vec<&str> = content.split(',').map(str::trim).collect();
         if fields.len() != names.len() {
             let expected = format!("{} fields, as the first line names", names.len());
-            return Err(wrong(
+            return Err(line_error(
                 line,
                 "the line",
                 &format!("of {}", fields.len()),
@@ -98,11 +83,12 @@ pub fn parse(
         let at_s = at_s.unwrap_or_default();
         if let Some(before) = points.last().filter(|before| at_s < before.at_s) {
             let expected = format!("{} or later, as times never fall", before.at_s);
-            return Err(wrong(line, "at_s", &at_s.to_string(), &expected));
+            return Err(line_error(line, "at_s", &at_s.to_string(), &expected));
         }
         for link in [&forward, &back] {
-            link.validate()
-                .map_err(|error| wrong(line, "the link", &error.to_string(), "a valid link"))?;
+            link.validate().map_err(|error| {
+                line_error(line, "the link", &error.to_string(), "a valid link")
+            })?;
         }
         points.push(TracePoint {
             at_s,
@@ -111,7 +97,7 @@ pub fn parse(
         });
     }
     if points.is_empty() {
-        return Err(wrong(
+        return Err(line_error(
             first,
             "the trace",
             "empty",
@@ -121,20 +107,20 @@ pub fn parse(
     Ok(points)
 }
 
-fn header(line: usize, content: &str) -> Result<Vec<&str>, TraceError> {
+fn header(line: usize, content: &str) -> Result<Vec<&str>, FieldError> {
     let names: Vec<&str> = content.split(',').map(str::trim).collect();
     let known = |name: &&str| COLUMNS.contains(name);
     if let Some(name) = names.iter().find(|name| !known(name)) {
         let expected = format!("a first line that names columns of {}", COLUMNS.join(", "));
-        return Err(wrong(line, "a column", name, &expected));
+        return Err(line_error(line, "a column", name, &expected));
     }
     if !names.contains(&"at_s") {
-        return Err(wrong(line, "the first line", content, "a column at_s"));
+        return Err(line_error(line, "the first line", content, "a column at_s"));
     }
     Ok(names)
 }
 
-fn number(line: usize, name: &str, field: &str) -> Result<f64, TraceError> {
+fn number(line: usize, name: &str, field: &str) -> Result<f64, FieldError> {
     let (high, expected) = match name {
         "at_s" => (86_400.0, "0 to 86400 s"),
         "loss" | "loss_fwd" | "loss_back" => (1.0, "0 to 1"),
@@ -144,24 +130,24 @@ fn number(line: usize, name: &str, field: &str) -> Result<f64, TraceError> {
         .parse()
         .ok()
         .filter(|value| (0.0..=high).contains(value));
-    value.ok_or_else(|| wrong(line, name, field, expected))
+    value.ok_or_else(|| line_error(line, name, field, expected))
 }
 
-fn wrong(line: usize, column: &str, value: &str, expected: &str) -> TraceError {
-    TraceError {
-        line,
-        column: column.to_owned(),
-        // a file that is not ours is shown on a terminal
-        value: value.escape_debug().take(80).collect(),
-        expected: expected.to_owned(),
-    }
+fn line_error(line: usize, column: &str, value: &str, expected: &str) -> FieldError {
+    // the text may come from an untrusted file and is shown on a terminal
+    let excerpt: String = value.escape_debug().take(80).collect();
+    FieldError::new(
+        format!("line {line}: {column}"),
+        excerpt,
+        expected.to_owned(),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<TracePoint>, TraceError> {
+    fn read(text: &str) -> Result<Vec<TracePoint>, FieldError> {
         let jitter_ms = 2.0;
         let link = LinkParams {
             jitter_ms,
@@ -171,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_becomes_the_links_of_its_moments() {
+    fn table_gives_the_links_over_time() {
         let points = read(
             "# measured\nat_s, oneway_ms_fwd, oneway_ms_back, loss\n0, 10, 12.5, 0\n0.5, 11, ,1 # cut\n\n2,,,0\n",
         )
@@ -196,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_the_line() {
         for (text, parts) in [
             ("", ["line 1", "at_s"]),
             ("at_s,loss\n", ["line 1", "empty"]),

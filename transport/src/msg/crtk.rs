@@ -1,4 +1,4 @@
-//! CRTK: names of topics, and the operating state of a device.
+//! CRTK topic names, and the operating state of a device.
 //!
 //! Source: transport section 5 (collaborative-robotics, 2024-09). A name is level, space (`j` joint,
 //! `c` Cartesian) and type (`p` position, `v` velocity, `f` force, `s` state), below the device's
@@ -17,7 +17,7 @@ pub const MEASURED_CV: &str = "measured_cv";
 pub const MEASURED_CF: &str = "measured_cf";
 /// Force to be applied, [`super::WrenchStamped`].
 pub const SERVO_CF: &str = "servo_cf";
-/// Pose that the controller aims at, [`super::PoseStamped`].
+/// Desired pose of the controller, [`super::PoseStamped`].
 pub const SETPOINT_CP: &str = "setpoint_cp";
 /// Gripper opening \[m\] and force \[N\], [`super::JointState`].
 pub const GRIPPER_MEASURED_JS: &str = "gripper/measured_js";
@@ -26,7 +26,7 @@ pub const OPERATING_STATE: &str = "operating_state";
 /// Commands, [`super::StringStamped`].
 pub const STATE_COMMAND: &str = "state_command";
 
-/// Topic of a device: `<namespace>/<name>`, no slash in front.
+/// Returns the topic of a device: `<namespace>/<name>`, no slash in front.
 #[must_use]
 pub fn topic(namespace: &str, name: &str) -> String {
     match namespace.trim_matches('/') {
@@ -35,7 +35,7 @@ pub fn topic(namespace: &str, name: &str) -> String {
     }
 }
 
-/// Whether and how a device obeys; exactly one at a time.
+/// Operating state of a device; exactly one at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[repr(u8)]
@@ -43,19 +43,19 @@ pub enum OperatingState {
     /// No power, no motion.
     #[default]
     Disabled = 0,
-    /// Follows what it is told.
+    /// Follows its inputs.
     Enabled = 1,
     /// Powered, holds still.
     Paused = 2,
-    /// Stopped by itself; only a new `enable` or `disable` leads out, once the cause is gone.
+    /// Stopped by a fault; only a new `enable` or `disable` leaves this state, once the cause is gone.
     Fault = 3,
 }
 
 impl OperatingState {
-    /// All of them, by number.
+    /// All states, by number.
     pub const ALL: [Self; 4] = [Self::Disabled, Self::Enabled, Self::Paused, Self::Fault];
 
-    /// As CRTK spells it.
+    /// Returns the name in CRTK.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl OperatingState {
         }
     }
 
-    /// Where a command leads. `healthy` says that no cause for a fault is present.
+    /// State after a command. `healthy` is true if no cause for a fault is present.
     ///
     /// | from | enable | disable | pause | resume | home, unhome |
     /// |---|---|---|---|---|---|
@@ -76,12 +76,16 @@ impl OperatingState {
     /// | fault | enabled if healthy | disabled if healthy | refused | refused | refused |
     ///
     /// # Errors
-    /// [`Refusal`] when the state does not allow the command; the state then stays.
-    pub fn after(self, command: Command, healthy: bool) -> Result<Self, Refusal> {
-        use Command as C;
+    /// [`CommandRefusal`] when the state does not allow the command; the state then stays.
+    pub fn after_command(
+        self,
+        command: CrtkCommand,
+        healthy: bool,
+    ) -> Result<Self, CommandRefusal> {
+        use CrtkCommand as C;
         use OperatingState as S;
         let refusal = |reason| {
-            Err(Refusal {
+            Err(CommandRefusal {
                 state: self,
                 command,
                 reason,
@@ -110,21 +114,12 @@ impl fmt::Display for OperatingState {
     }
 }
 
-impl FromStr for OperatingState {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        let found = Self::ALL.into_iter().find(|state| state.name() == word);
-        found.ok_or_else(|| UnknownWord::new(word, "DISABLED, ENABLED, PAUSED or FAULT"))
-    }
-}
-
-/// What can be asked of a device on `state_command`.
+/// Commands of the topic `state_command`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Command {
-    /// Start to obey, or try again after a fault.
+pub enum CrtkCommand {
+    /// Start, or try again after a fault.
     Enable,
-    /// Stop and release, or give up after a fault.
+    /// Stop and release, also after a fault.
     Disable,
     /// Hold still.
     Pause,
@@ -132,12 +127,12 @@ pub enum Command {
     Resume,
     /// Find the reference position.
     Home,
-    /// Forget it.
+    /// Forget the reference position.
     Unhome,
 }
 
-impl Command {
-    /// All of them.
+impl CrtkCommand {
+    /// All commands.
     pub const ALL: [Self; 6] = [
         Self::Enable,
         Self::Disable,
@@ -147,7 +142,7 @@ impl Command {
         Self::Unhome,
     ];
 
-    /// As CRTK spells it.
+    /// Returns the name in CRTK.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -161,51 +156,34 @@ impl Command {
     }
 }
 
-impl fmt::Display for Command {
+impl fmt::Display for CrtkCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Command {
-    type Err = UnknownWord;
+impl FromStr for CrtkCommand {
+    /// The word, cut after 32 characters, and the valid ones.
+    type Err = String;
 
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+    fn from_str(word: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|command| command.name() == word);
-        found
-            .ok_or_else(|| UnknownWord::new(word, "enable, disable, pause, resume, home or unhome"))
+        let excerpt: String = word.chars().take(32).collect();
+        let expected = "expected enable, disable, pause, resume, home or unhome";
+        found.ok_or_else(|| format!("found {excerpt:?}; {expected}"))
     }
 }
 
-/// A command that the state does not allow.
+/// Refusal of a command that the state does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{command} refused in {state}: {reason}")]
-pub struct Refusal {
+pub struct CommandRefusal {
     /// State that stays.
     pub state: OperatingState,
     /// Command refused.
-    pub command: Command,
-    /// Why.
+    pub command: CrtkCommand,
+    /// Reason.
     pub reason: &'static str,
-}
-
-/// A word that CRTK does not know.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("found {found:?}; expected {expected}")]
-pub struct UnknownWord {
-    /// Word found, cut after 32 characters.
-    pub found: String,
-    /// Words that would be right.
-    pub expected: &'static str,
-}
-
-impl UnknownWord {
-    fn new(word: &str, expected: &'static str) -> Self {
-        Self {
-            found: word.chars().take(32).collect(),
-            expected,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -216,7 +194,7 @@ mod tests {
     #[test]
     fn transition_table() {
         use OperatingState::{Disabled as D, Enabled as E, Paused as P};
-        // Columns as Command::ALL: enable, disable, pause, resume, home, unhome.
+        // Columns as CrtkCommand::ALL: enable, disable, pause, resume, home, unhome.
         let healthy = [
             [Some(E), Some(D), None, None, None, None],
             [Some(E), Some(D), Some(P), None, Some(E), Some(E)],
@@ -224,20 +202,20 @@ mod tests {
             [Some(E), Some(D), None, None, None, None],
         ];
         for (state, row) in OperatingState::ALL.into_iter().zip(healthy) {
-            for (command, expected) in Command::ALL.into_iter().zip(row) {
+            for (command, expected) in CrtkCommand::ALL.into_iter().zip(row) {
                 assert_eq!(
-                    state.after(command, true).ok(),
+                    state.after_command(command, true).ok(),
                     expected,
                     "{state} {command}"
                 );
-                let sick = if state == OperatingState::Fault {
+                let expected_unhealthy = if state == OperatingState::Fault {
                     None
                 } else {
                     expected
                 };
                 assert_eq!(
-                    state.after(command, false).ok(),
-                    sick,
+                    state.after_command(command, false).ok(),
+                    expected_unhealthy,
                     "{state} {command} sick"
                 );
             }
@@ -247,23 +225,23 @@ mod tests {
     #[test]
     fn no_command_leads_to_fault() {
         for state in OperatingState::ALL {
-            for command in Command::ALL {
+            for command in CrtkCommand::ALL {
                 for healthy in [false, true] {
-                    assert_ne!(state.after(command, healthy), Ok(OperatingState::Fault));
+                    assert_ne!(
+                        state.after_command(command, healthy),
+                        Ok(OperatingState::Fault)
+                    );
                 }
             }
         }
     }
 
     #[test]
-    fn words_round_trip_and_others_are_named() {
-        for state in OperatingState::ALL {
-            assert_eq!(state.name().parse(), Ok(state));
-        }
-        for command in Command::ALL {
+    fn command_words_round_trip_and_others_are_refused() {
+        for command in CrtkCommand::ALL {
             assert_eq!(command.name().parse(), Ok(command));
         }
-        let error = "ENABLE".parse::<Command>().expect_err("upper case");
+        let error = "ENABLE".parse::<CrtkCommand>().expect_err("upper case");
         assert!(
             error.to_string().contains("\"ENABLE\"; expected enable"),
             "{error}"
@@ -271,8 +249,8 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_would_be_right() {
-        let refusal = OperatingState::Paused.after(Command::Enable, true);
+    fn refusals_name_the_right_command() {
+        let refusal = OperatingState::Paused.after_command(CrtkCommand::Enable, true);
         assert_eq!(
             refusal.map_err(|refusal| refusal.to_string()),
             Err("enable refused in PAUSED: use resume".to_owned())

@@ -1,19 +1,18 @@
-//! ROS 2 and CRTK messages: what they hold, what they are called, where they travel.
+//! ROS 2 and CRTK messages: their fields, names and topics.
 //!
-//! A message is a plain serde struct and one static [`Description`] beside it. Everything else is
-//! computed from the description: the walk that bounds a decoder ([`crate::cdr`]), the `ros2msg`
-//! text and the RIHS01 type hash ([`schema`]), and so the bus key ([`key`]). [`types`] lists the
-//! messages, [`crtk`] the topic names and the operating state, [`attachment`] the 33 bytes that
-//! rmw_zenoh sends beside every sample. Source: transport section 5.
+//! `message!` makes a message of a struct: serde writes it, and a static [`MessageDescription`] lists its fields. The rest
+//! is computed from the description: the walk that bounds a decoder ([`crate::cdr`]), the `ros2msg` text and the
+//! RIHS01 type hash ([`schema`]), and the bus key ([`key`]). [`types`] lists the messages, [`crtk`] the topic names and
+//! the operating state, [`attachment`] the 33 bytes that rmw_zenoh sends beside every sample. Source: transport section
+//! 5.
 
 pub mod attachment;
 pub mod crtk;
-pub mod key;
-pub mod schema;
-#[macro_use]
-pub mod types;
 #[cfg(test)]
 pub(crate) mod diagnostic;
+pub mod key;
+pub mod schema;
+pub mod types;
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -21,7 +20,37 @@ use crate::trace::Side;
 
 pub use types::*;
 
-/// Kinds of number that have a fixed width on the wire.
+/// Defines a message by its ROS 2 name and a structure, whose fields serde writes and the description lists.
+macro_rules! message {
+    (
+        $name:literal
+        $(#[$meta:meta])*
+        $vis:vis struct $type:ident {
+            $($(#[$about:meta])* $shown:vis $field:ident: $kind:ty,)+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        $vis struct $type {
+            $($(#[$about])* $shown $field: $kind,)+
+        }
+
+        impl $crate::msg::Message for $type {
+            const DESCRIPTION: &'static $crate::msg::MessageDescription = &$crate::msg::MessageDescription {
+                name: $name,
+                fields: &[$((stringify!($field), <$kind as $crate::msg::MessageField>::KIND)),+],
+            };
+        }
+
+        impl $crate::msg::MessageField for $type {
+            const KIND: $crate::msg::FieldKind =
+                $crate::msg::FieldKind::Nested(<$type as $crate::msg::Message>::DESCRIPTION);
+        }
+    };
+}
+pub(crate) use message;
+
+/// Numbers that have a fixed width on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Primitive {
     /// `bool`, one byte, 0 or 1.
@@ -49,7 +78,7 @@ pub enum Primitive {
 impl Primitive {
     /// Width on the wire \[bytes\]; CDR aligns to it as well.
     #[must_use]
-    pub const fn width(self) -> usize {
+    pub(crate) const fn width(self) -> usize {
         match self {
             Self::Bool | Self::Byte | Self::Uint8 => 1,
             Self::Int16 | Self::Uint16 => 2,
@@ -59,79 +88,70 @@ impl Primitive {
     }
 }
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum FieldKind {
     /// One number.
     Primitive(Primitive),
     /// UTF-8 text of any length.
     String,
-    /// Another message, in place.
-    Nested(&'static Description),
-    /// So many elements, no length on the wire.
-    Array(usize, &'static Kind),
-    /// A length, then so many elements.
-    Sequence(&'static Kind),
+    /// Another message, inline.
+    Nested(&'static MessageDescription),
+    /// A fixed number of elements, no length on the wire.
+    Array(usize, &'static FieldKind),
+    /// A length, then that number of elements.
+    Sequence(&'static FieldKind),
 }
 
 /// Name and fields of a message type, in wire order.
 #[derive(Debug)]
-pub struct Description {
+pub struct MessageDescription {
     /// ROS 2 name, `package/msg/Name`.
     pub name: &'static str,
     /// Name and kind of each field.
-    pub fields: &'static [(&'static str, Kind)],
+    pub fields: &'static [(&'static str, FieldKind)],
 }
 
-/// A type that can be a field of a message.
-pub trait Field {
-    /// What it is on the wire.
-    const KIND: Kind;
+/// Type that can be a field of a message.
+pub(crate) trait MessageField {
+    /// Type on the wire.
+    const KIND: FieldKind;
 }
 
-/// A type that can travel as a message of its own.
+/// Type that can be sent as a message.
 pub trait Message: Serialize + DeserializeOwned {
-    /// Its name and fields; must list what serde lists, in the same order (a test compares them).
-    const DESCRIPTION: &'static Description;
+    /// Name and fields, in the order in which serde writes them.
+    const DESCRIPTION: &'static MessageDescription;
 }
 
-impl Field for bool {
-    const KIND: Kind = Kind::Primitive(Primitive::Bool);
+macro_rules! numbers {
+    ($($type:ty: $primitive:ident,)+) => {
+        $(impl MessageField for $type {
+            const KIND: FieldKind = FieldKind::Primitive(Primitive::$primitive);
+        })+
+    };
 }
-impl Field for u8 {
-    const KIND: Kind = Kind::Primitive(Primitive::Uint8);
+
+numbers! {
+    bool: Bool,
+    u8: Uint8,
+    u16: Uint16,
+    i16: Int16,
+    i32: Int32,
+    u32: Uint32,
+    i64: Int64,
+    u64: Uint64,
+    f64: Float64,
+    // serde writes the variant's index, which CDR makes a `uint32`
+    Side: Uint32,
 }
-impl Field for u16 {
-    const KIND: Kind = Kind::Primitive(Primitive::Uint16);
+
+impl MessageField for String {
+    const KIND: FieldKind = FieldKind::String;
 }
-impl Field for i16 {
-    const KIND: Kind = Kind::Primitive(Primitive::Int16);
+impl<T: MessageField, const N: usize> MessageField for [T; N] {
+    const KIND: FieldKind = FieldKind::Array(N, &T::KIND);
 }
-impl Field for i32 {
-    const KIND: Kind = Kind::Primitive(Primitive::Int32);
-}
-impl Field for u32 {
-    const KIND: Kind = Kind::Primitive(Primitive::Uint32);
-}
-impl Field for i64 {
-    const KIND: Kind = Kind::Primitive(Primitive::Int64);
-}
-impl Field for u64 {
-    const KIND: Kind = Kind::Primitive(Primitive::Uint64);
-}
-impl Field for f64 {
-    const KIND: Kind = Kind::Primitive(Primitive::Float64);
-}
-impl Field for String {
-    const KIND: Kind = Kind::String;
-}
-/// serde writes the variant's index, which CDR makes a `uint32`.
-impl Field for Side {
-    const KIND: Kind = Kind::Primitive(Primitive::Uint32);
-}
-impl<T: Field, const N: usize> Field for [T; N] {
-    const KIND: Kind = Kind::Array(N, &T::KIND);
-}
-impl<T: Field> Field for Vec<T> {
-    const KIND: Kind = Kind::Sequence(&T::KIND);
+impl<T: MessageField> MessageField for Vec<T> {
+    const KIND: FieldKind = FieldKind::Sequence(&T::KIND);
 }

@@ -1,14 +1,14 @@
-//! What ROS 2 computes from a message type: its `.msg` text, DDS name and RIHS01 hash.
+//! ROS 2 schema of a message type: its `.msg` text, DDS name and RIHS01 hash.
 //!
 //! Source: transport section 5. RIHS01 is SHA-256 over a JSON text of the type and of every type it
-//! refers to, sorted by name; a sample under another hash reaches nobody, without a word.
+//! refers to, sorted by name. A sample with another hash reaches no subscriber, without an error.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-use super::{Description, Kind, Primitive};
+use super::{FieldKind, MessageDescription, Primitive};
 
 /// Line between the parts of a concatenated `ros2msg` schema.
 const SEPARATOR: &str =
@@ -16,14 +16,14 @@ const SEPARATOR: &str =
 
 /// `package/msg/Name` as DDS spells it: `package::msg::dds_::Name_`.
 #[must_use]
-pub(crate) fn dds_name(description: &Description) -> String {
+pub(crate) fn dds_name(description: &MessageDescription) -> String {
     let (path, name) = split_name(description);
     format!("{}::dds_::{name}_", path.replace('/', "::"))
 }
 
-/// The type hash, `RIHS01_` and 64 hexadecimal digits.
+/// Returns the type hash, `RIHS01_` and 64 hexadecimal digits.
 #[must_use]
-pub fn rihs01(description: &Description) -> String {
+pub fn rihs01(description: &MessageDescription) -> String {
     let mut text = String::from("RIHS01_");
     for byte in Sha256::digest(hashed_text(description)) {
         push(&mut text, format_args!("{byte:02x}"));
@@ -31,9 +31,9 @@ pub fn rihs01(description: &Description) -> String {
     text
 }
 
-/// The type's `.msg` text followed by those it refers to: the MCAP schema encoding `ros2msg`.
+/// Returns the type's `.msg` text followed by those it refers to: the MCAP schema encoding `ros2msg`.
 #[must_use]
-pub fn ros2msg(description: &Description) -> String {
+pub fn ros2msg(description: &MessageDescription) -> String {
     let mut text = msg_text(description);
     for nested in references(description).values() {
         push(
@@ -45,8 +45,10 @@ pub fn ros2msg(description: &Description) -> String {
     text
 }
 
-/// Every type referred to, directly or not, by name.
-fn references(description: &Description) -> BTreeMap<&'static str, &'static Description> {
+/// Types referred to, directly or not, by name.
+fn references(
+    description: &MessageDescription,
+) -> BTreeMap<&'static str, &'static MessageDescription> {
     let mut found = BTreeMap::new();
     for (_, kind) in description.fields {
         collect(kind, &mut found);
@@ -54,11 +56,11 @@ fn references(description: &Description) -> BTreeMap<&'static str, &'static Desc
     found
 }
 
-fn collect(kind: &Kind, found: &mut BTreeMap<&'static str, &'static Description>) {
+fn collect(kind: &FieldKind, found: &mut BTreeMap<&'static str, &'static MessageDescription>) {
     match kind {
-        Kind::Primitive(_) | Kind::String => {}
-        Kind::Array(_, element) | Kind::Sequence(element) => collect(element, found),
-        Kind::Nested(description) => {
+        FieldKind::Primitive(_) | FieldKind::String => {}
+        FieldKind::Array(_, element) | FieldKind::Sequence(element) => collect(element, found),
+        FieldKind::Nested(description) => {
             if found.insert(description.name, description).is_none() {
                 for (_, kind) in description.fields {
                     collect(kind, found);
@@ -68,7 +70,7 @@ fn collect(kind: &Kind, found: &mut BTreeMap<&'static str, &'static Description>
     }
 }
 
-fn split_name(description: &Description) -> (&'static str, &'static str) {
+fn split_name(description: &MessageDescription) -> (&'static str, &'static str) {
     description
         .name
         .rsplit_once('/')
@@ -76,11 +78,11 @@ fn split_name(description: &Description) -> (&'static str, &'static str) {
 }
 
 /// `package/Name`, as `.msg` texts write it.
-fn short_name(description: &Description) -> String {
+fn short_name(description: &MessageDescription) -> String {
     description.name.replacen("/msg/", "/", 1)
 }
 
-fn msg_text(description: &Description) -> String {
+fn msg_text(description: &MessageDescription) -> String {
     let mut text = String::new();
     for (name, kind) in description.fields {
         push(&mut text, format_args!("{} {name}\n", msg_type(kind)));
@@ -88,13 +90,13 @@ fn msg_text(description: &Description) -> String {
     text
 }
 
-fn msg_type(kind: &Kind) -> String {
+fn msg_type(kind: &FieldKind) -> String {
     match kind {
-        Kind::Primitive(primitive) => primitive_row(*primitive).1.to_owned(),
-        Kind::String => "string".to_owned(),
-        Kind::Nested(description) => short_name(description),
-        Kind::Array(count, element) => format!("{}[{count}]", msg_type(element)),
-        Kind::Sequence(element) => format!("{}[]", msg_type(element)),
+        FieldKind::Primitive(primitive) => primitive_row(*primitive).1.to_owned(),
+        FieldKind::String => "string".to_owned(),
+        FieldKind::Nested(description) => short_name(description),
+        FieldKind::Array(count, element) => format!("{}[{count}]", msg_type(element)),
+        FieldKind::Sequence(element) => format!("{}[]", msg_type(element)),
     }
 }
 
@@ -115,23 +117,23 @@ fn primitive_row(primitive: Primitive) -> (u8, &'static str) {
 }
 
 /// Type number, capacity and nested name of a field; arrays add 48, sequences 144.
-fn hashed_type(kind: &Kind) -> (u8, usize, &'static str) {
+fn hashed_type(kind: &FieldKind) -> (u8, usize, &'static str) {
     match kind {
-        Kind::Nested(description) => (1, 0, description.name),
-        Kind::Primitive(primitive) => (primitive_row(*primitive).0, 0, ""),
-        Kind::String => (17, 0, ""),
-        Kind::Array(count, element) => {
+        FieldKind::Nested(description) => (1, 0, description.name),
+        FieldKind::Primitive(primitive) => (primitive_row(*primitive).0, 0, ""),
+        FieldKind::String => (17, 0, ""),
+        FieldKind::Array(count, element) => {
             let (id, _, name) = hashed_type(element);
             (id + 48, *count, name)
         }
-        Kind::Sequence(element) => {
+        FieldKind::Sequence(element) => {
             let (id, _, name) = hashed_type(element);
             (id + 144, 0, name)
         }
     }
 }
 
-fn hashed_text(description: &Description) -> String {
+fn hashed_text(description: &MessageDescription) -> String {
     let mut text = String::from("{\"type_description\": ");
     push_hashed(&mut text, description);
     text.push_str(", \"referenced_type_descriptions\": [");
@@ -143,7 +145,7 @@ fn hashed_text(description: &Description) -> String {
     text
 }
 
-fn push_hashed(text: &mut String, description: &Description) {
+fn push_hashed(text: &mut String, description: &MessageDescription) {
     push(
         text,
         format_args!("{{\"type_name\": \"{}\", \"fields\": [", description.name),
@@ -162,7 +164,7 @@ fn push_hashed(text: &mut String, description: &Description) {
     text.push_str("]}");
 }
 
-/// Writing to a `String` cannot fail.
+/// Appends to a `String`, which cannot fail.
 fn push(text: &mut String, piece: std::fmt::Arguments<'_>) {
     let _ = text.write_fmt(piece);
 }
@@ -175,7 +177,7 @@ mod tests {
 
     /// transport section 5, table of type hashes: exact.
     #[test]
-    fn hashes_are_those_of_ros_2() {
+    fn hashes_match_ros_2() {
         let table = [
             (
                 WrenchStamped::DESCRIPTION,
@@ -198,7 +200,7 @@ mod tests {
                 "f49fb3ae2cf070f793645ff749683ac6b06203e41c891e17701b1cb597ce6a01",
             ),
             (
-                Float64::DESCRIPTION,
+                diagnostic::Float64::DESCRIPTION,
                 "705ba9c3d1a09df43737eb67095534de36fd426c0587779bda2bc51fe790182a",
             ),
             (
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_spelt_as_dds_does() {
+    fn names_match_dds() {
         assert_eq!(
             dds_name(WrenchStamped::DESCRIPTION),
             "geometry_msgs::msg::dds_::WrenchStamped_"
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn msg_text_lists_the_type_and_then_what_it_refers_to() {
+    fn msg_text_lists_the_type_and_its_references() {
         let text = ros2msg(WrenchStamped::DESCRIPTION);
         assert!(text.starts_with("std_msgs/Header header\ngeometry_msgs/Wrench wrench\n===="));
         let parts: Vec<_> = text

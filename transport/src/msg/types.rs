@@ -1,43 +1,25 @@
-//! The message types that Palpate sends, receives or records.
+//! Message types that Palpate sends, receives or records.
 //!
-//! Fields and names as in the ROS 2 packages `builtin_interfaces`, `std_msgs`, `geometry_msgs`,
-//! `sensor_msgs` and in `crtk_msgs` (transport section 5); `palpate_msgs` is
-//! ours. Vectors are in the frame that the header names, SI units.
+//! Fields and names follow the ROS 2 packages `builtin_interfaces`, `std_msgs`, `geometry_msgs`,
+//! `sensor_msgs` and `crtk_msgs` (transport section 5); `palpate_msgs` is ours. Vectors are in the frame
+//! that the header names, SI units.
 
-use serde::{Deserialize, Serialize};
+use super::message;
 
-use super::{Description, Field, Kind, Message};
-use crate::frame::HapticFrame;
-use crate::stroke::{STROKE_CHANGES, Stroke, StrokeChange};
-use crate::trace::{Side, TickRecord};
-
-/// Give a struct its description: the same fields as serde sees, in the same order.
-macro_rules! describe {
-    ($type:ty, $name:literal, { $($field:ident: $kind:ty),+ $(,)? }) => {
-        impl Message for $type {
-            const DESCRIPTION: &'static Description = &Description {
-                name: $name,
-                fields: &[$((stringify!($field), <$kind as Field>::KIND)),+],
-            };
-        }
-        impl Field for $type {
-            const KIND: Kind = Kind::Nested(<$type as Message>::DESCRIPTION);
-        }
-    };
+message! {
+    "builtin_interfaces/msg/Time"
+    /// A time, split as ROS 2 does.
+    #[derive(Copy, Eq, Default)]
+    pub struct Stamp {
+        /// Whole seconds.
+        pub sec: i32,
+        /// Nanoseconds past them, below 1e9.
+        pub nanosec: u32,
+    }
 }
-
-/// A moment, split as ROS 2 does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Stamp {
-    /// Whole seconds.
-    pub sec: i32,
-    /// Nanoseconds past them, below 1e9.
-    pub nanosec: u32,
-}
-describe!(Stamp, "builtin_interfaces/msg/Time", { sec: i32, nanosec: u32 });
 
 impl From<crate::Time> for Stamp {
-    /// Saturates where `int32` seconds end (year 2038).
+    /// Converts a time; saturates where `int32` seconds end (year 2038).
     fn from(time: crate::Time) -> Self {
         const SECOND_NS: i64 = 1_000_000_000;
         let sec = time.0.div_euclid(SECOND_NS);
@@ -48,69 +30,69 @@ impl From<crate::Time> for Stamp {
     }
 }
 
-/// When and in which frame; a zero stamp says that the data are not valid (CRTK).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Header {
-    /// When the data were measured.
-    pub stamp: Stamp,
-    /// Name of the coordinate frame.
-    pub frame_id: String,
+message! {
+    "std_msgs/msg/Header"
+    /// Time and frame of a message; a zero stamp means that the data are not valid (CRTK).
+    #[derive(Eq, Default)]
+    pub struct Header {
+        /// Time of the measurement.
+        pub stamp: Stamp,
+        /// Name of the coordinate frame.
+        pub frame_id: String,
+    }
 }
-describe!(Header, "std_msgs/msg/Header", { stamp: Stamp, frame_id: String });
 
-/// One number.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Float64 {
-    /// The number.
-    pub data: f64,
+message! {
+    "geometry_msgs/msg/Vector3"
+    /// A free vector.
+    #[derive(Copy, Default)]
+    pub struct Vector3 {
+        /// Along x.
+        pub x: f64,
+        /// Along y.
+        pub y: f64,
+        /// Along z.
+        pub z: f64,
+    }
 }
-describe!(Float64, "std_msgs/msg/Float64", { data: f64 });
-
-/// A free vector.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Vector3 {
-    /// Along x.
-    pub x: f64,
-    /// Along y.
-    pub y: f64,
-    /// Along z.
-    pub z: f64,
-}
-describe!(Vector3, "geometry_msgs/msg/Vector3", { x: f64, y: f64, z: f64 });
 
 impl Vector3 {
-    /// The first three of the port's axes; the fourth is the gripper's and travels as a joint.
+    /// First three axes of the port; the fourth is the gripper's and is sent as a joint.
     #[must_use]
     pub fn from_axes([x, y, z, _]: crate::Axes) -> Self {
         Self { x, y, z }
     }
 }
 
-/// A place \[m\].
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Point {
-    /// Along x \[m\].
-    pub x: f64,
-    /// Along y \[m\].
-    pub y: f64,
-    /// Along z \[m\].
-    pub z: f64,
+message! {
+    "geometry_msgs/msg/Point"
+    /// A position \[m\].
+    #[derive(Copy, Default)]
+    pub struct Point {
+        /// Along x \[m\].
+        pub x: f64,
+        /// Along y \[m\].
+        pub y: f64,
+        /// Along z \[m\].
+        pub z: f64,
+    }
 }
-describe!(Point, "geometry_msgs/msg/Point", { x: f64, y: f64, z: f64 });
 
-/// A rotation as a unit quaternion, scalar last; the default is no rotation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Quaternion {
-    /// i.
-    pub x: f64,
-    /// j.
-    pub y: f64,
-    /// k.
-    pub z: f64,
-    /// Scalar.
-    pub w: f64,
+message! {
+    "geometry_msgs/msg/Quaternion"
+    /// A rotation as a unit quaternion, scalar last; the default is no rotation.
+    #[derive(Copy)]
+    pub struct Quaternion {
+        /// i.
+        pub x: f64,
+        /// j.
+        pub y: f64,
+        /// k.
+        pub z: f64,
+        /// Scalar.
+        pub w: f64,
+    }
 }
-describe!(Quaternion, "geometry_msgs/msg/Quaternion", { x: f64, y: f64, z: f64, w: f64 });
 
 impl Default for Quaternion {
     fn default() -> Self {
@@ -123,186 +105,123 @@ impl Default for Quaternion {
     }
 }
 
-/// Place and rotation.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Pose {
-    /// Place \[m\].
-    pub position: Point,
-    /// Rotation.
-    pub orientation: Quaternion,
+message! {
+    "geometry_msgs/msg/Pose"
+    /// Position and rotation.
+    #[derive(Copy, Default)]
+    pub struct Pose {
+        /// Position \[m\].
+        pub position: Point,
+        /// Rotation.
+        pub orientation: Quaternion,
+    }
 }
-describe!(Pose, "geometry_msgs/msg/Pose", { position: Point, orientation: Quaternion });
 
-/// CRTK `*_cp`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct PoseStamped {
-    /// When and in which frame.
-    pub header: Header,
-    /// The pose.
-    pub pose: Pose,
+message! {
+    "geometry_msgs/msg/PoseStamped"
+    /// CRTK `*_cp`.
+    #[derive(Default)]
+    pub struct PoseStamped {
+        /// Time and frame.
+        pub header: Header,
+        /// The pose.
+        pub pose: Pose,
+    }
 }
-describe!(PoseStamped, "geometry_msgs/msg/PoseStamped", { header: Header, pose: Pose });
 
-/// Velocity.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Twist {
-    /// Of the origin \[m/s\].
-    pub linear: Vector3,
-    /// \[rad/s\].
-    pub angular: Vector3,
+message! {
+    "geometry_msgs/msg/Twist"
+    /// Velocity.
+    #[derive(Copy, Default)]
+    pub struct Twist {
+        /// Velocity of the origin \[m/s\].
+        pub linear: Vector3,
+        /// Angular velocity \[rad/s\].
+        pub angular: Vector3,
+    }
 }
-describe!(Twist, "geometry_msgs/msg/Twist", { linear: Vector3, angular: Vector3 });
 
-/// CRTK `*_cv`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct TwistStamped {
-    /// When and in which frame.
-    pub header: Header,
-    /// The velocity.
-    pub twist: Twist,
+message! {
+    "geometry_msgs/msg/TwistStamped"
+    /// CRTK `*_cv`.
+    #[derive(Default)]
+    pub struct TwistStamped {
+        /// Time and frame.
+        pub header: Header,
+        /// The velocity.
+        pub twist: Twist,
+    }
 }
-describe!(TwistStamped, "geometry_msgs/msg/TwistStamped", { header: Header, twist: Twist });
 
-/// Force and torque.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Wrench {
-    /// \[N\].
-    pub force: Vector3,
-    /// \[N m\].
-    pub torque: Vector3,
-}
-describe!(Wrench, "geometry_msgs/msg/Wrench", { force: Vector3, torque: Vector3 });
-
-/// CRTK `*_cf`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct WrenchStamped {
-    /// When and in which frame.
-    pub header: Header,
+message! {
+    "geometry_msgs/msg/Wrench"
     /// Force and torque.
-    pub wrench: Wrench,
+    #[derive(Copy, Default)]
+    pub struct Wrench {
+        /// Force \[N\].
+        pub force: Vector3,
+        /// Torque \[N m\].
+        pub torque: Vector3,
+    }
 }
-describe!(WrenchStamped, "geometry_msgs/msg/WrenchStamped", { header: Header, wrench: Wrench });
 
-/// CRTK `*_js`; each list is empty or as long as `name`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct JointState {
-    /// When.
-    pub header: Header,
-    /// Names of the joints.
-    pub name: Vec<String>,
-    /// \[rad\] or \[m\].
-    pub position: Vec<f64>,
-    /// \[rad/s\] or \[m/s\].
-    pub velocity: Vec<f64>,
-    /// \[N m\] or \[N\].
-    pub effort: Vec<f64>,
+message! {
+    "geometry_msgs/msg/WrenchStamped"
+    /// CRTK `*_cf`.
+    #[derive(Default)]
+    pub struct WrenchStamped {
+        /// Time and frame.
+        pub header: Header,
+        /// Force and torque.
+        pub wrench: Wrench,
+    }
 }
-describe!(JointState, "sensor_msgs/msg/JointState", {
-    header: Header, name: Vec<String>, position: Vec<f64>, velocity: Vec<f64>, effort: Vec<f64>,
-});
 
-/// What CRTK's `operating_state` publishes (`crtk_msgs/msg/OperatingState`).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct OperatingStateReport {
-    /// When.
-    pub header: Header,
-    /// `DISABLED`, `ENABLED`, `PAUSED` or `FAULT`.
-    pub state: String,
-    /// The device knows where it is.
-    pub is_homed: bool,
-    /// It moves of its own accord (homing, moving to a goal).
-    pub is_busy: bool,
+message! {
+    "sensor_msgs/msg/JointState"
+    /// CRTK `*_js`; each list is empty or as long as `name`.
+    #[derive(Default)]
+    pub struct JointState {
+        /// Time of the measurement.
+        pub header: Header,
+        /// Names of the joints.
+        pub name: Vec<String>,
+        /// Positions \[rad\] or \[m\].
+        pub position: Vec<f64>,
+        /// Velocities \[rad/s\] or \[m/s\].
+        pub velocity: Vec<f64>,
+        /// Efforts \[N m\] or \[N\].
+        pub effort: Vec<f64>,
+    }
 }
-describe!(OperatingStateReport, "crtk_msgs/msg/OperatingState", {
-    header: Header, state: String, is_homed: bool, is_busy: bool,
-});
 
-/// A word with a time: CRTK's `state_command`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct StringStamped {
-    /// When.
-    pub header: Header,
-    /// The word.
-    pub string: String,
+message! {
+    "crtk_msgs/msg/OperatingState"
+    /// State in CRTK's topic `operating_state` (`crtk_msgs/msg/OperatingState`).
+    #[derive(Eq, Default)]
+    pub struct OperatingStateReport {
+        /// Time of the report.
+        pub header: Header,
+        /// `DISABLED`, `ENABLED`, `PAUSED` or `FAULT`.
+        pub state: String,
+        /// True if the reference position is known.
+        pub is_homed: bool,
+        /// True if the device moves by itself (homing, moving to a goal).
+        pub is_busy: bool,
+    }
 }
-describe!(StringStamped, "crtk_msgs/msg/StringStamped", { header: Header, string: String });
 
-describe!(HapticFrame, "palpate_msgs/msg/HapticFrame", {
-    session: u64,
-    peer_session: u64,
-    sequence: u64,
-    sent_ns: i64,
-    echo_sent_ns: i64,
-    echo_received_ns: i64,
-    impedance_epoch: u32,
-    flags: u32,
-    impedance_nspm: f64,
-    position_m: crate::Axes,
-    velocity_mps: crate::Axes,
-    port_force_n: crate::Axes,
-    contact_force_n: crate::Axes,
-    wave: crate::Axes,
-    wave_integral: crate::Axes,
-    energy_sent_j: crate::Axes,
-    reservoir_j: crate::Axes,
-    strokes: u64,
-    topology: u64,
-});
-
-describe!(StrokeChange, "palpate_msgs/msg/StrokeChange", {
-    element: u32, other: u32, by: [i16; 3], kind: u8, toward: u8,
-});
-
-describe!(Stroke, "palpate_msgs/msg/Stroke", {
-    run: u64, number: u64, count: u32, part: u8, changes: [StrokeChange; STROKE_CHANGES],
-});
-
-describe!(TickRecord, "palpate_msgs/msg/TickRecord", {
-    side: Side,
-    tick: u64,
-    now_ns: i64,
-    late_ns: i64,
-    compute_ns: i64,
-    position_m: crate::Axes,
-    velocity_mps: crate::Axes,
-    port_position_m: crate::Axes,
-    port_force_n: crate::Axes,
-    tissue_force_n: crate::Axes,
-    wave_out: crate::Axes,
-    wave_in: crate::Axes,
-    reservoir_j: crate::Axes,
-    energy_sent_j: crate::Axes,
-    energy_received_j: crate::Axes,
-    tissue_energy_j: f64,
-    update_energy_j: f64,
-    corrected: f64,
-    confidence: f64,
-    twin_share: f64,
-    intended_m: crate::Axes,
-    age_ns: i64,
-    oneway_ns: i64,
-    oneway_bound_ns: i64,
-    rtt_ns: i64,
-    received_sequence: u64,
-    received_count: u64,
-    events: u32,
-    state: u8,
-    phase: u16,
-    given: u32,
-    periods: u32,
-    given_ns: i64,
-    frame_sequence: u64,
-    frame_received_ns: i64,
-    held_to_m: crate::Axes,
-    instrument: u8,
-    instrument_m: [f64; 3],
-    revisions: [u16; 2],
-    strokes: u64,
-    topology: u64,
-    links_cut: i64,
-    parked_m: crate::Axes,
-    parked_n: crate::Axes,
-});
+message! {
+    "crtk_msgs/msg/StringStamped"
+    /// A word with a time, for CRTK's `state_command`.
+    #[derive(Eq, Default)]
+    pub struct StringStamped {
+        /// Time of sending.
+        pub header: Header,
+        /// The word.
+        pub string: String,
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -310,8 +229,12 @@ mod tests {
     use serde::forward_to_deserialize_any;
 
     use super::*;
+    use crate::HapticFrame;
+    use crate::edit_batch::{BatchChange, EditBatch};
+    use crate::msg::Message;
+    use crate::trace::TickRecord;
 
-    /// Asks serde for a struct's field names and gives no value.
+    /// Deserializer that collects a struct's field names and returns no value.
     struct FieldNames<'a>(&'a mut Vec<&'static str>);
 
     impl<'de> Deserializer<'de> for FieldNames<'_> {
@@ -350,10 +273,10 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_list_what_serde_lists() {
+    fn descriptions_match_serde_fields() {
         check::<Stamp>();
         check::<Header>();
-        check::<Float64>();
+        check::<crate::msg::diagnostic::Float64>();
         check::<Vector3>();
         check::<Point>();
         check::<Quaternion>();
@@ -368,8 +291,8 @@ mod tests {
         check::<StringStamped>();
         check::<crate::msg::diagnostic::DiagnosticArray>();
         check::<HapticFrame>();
-        check::<StrokeChange>();
-        check::<Stroke>();
+        check::<BatchChange>();
+        check::<EditBatch>();
         check::<TickRecord>();
     }
 

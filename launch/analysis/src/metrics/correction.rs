@@ -1,180 +1,156 @@
-//! What correcting the twin costs the hand, against how wrong it was felt and how old the news was.
+//! Cost of the twin's corrections for the hand, against the error of the displayed force and the age of frames.
 //!
 //! Source: teleop goal 3 ("prediction error vs correction cost vs horizon", the curve the field lacks);
 //! definitions ours. Contact is cut into windows of 100 ms. Of each:
 //!
 //! | quantity | is | unit |
 //! |---|---|---|
-//! | error | root mean square of the felt force minus the force that the robot met in the same motion | N |
-//! | horizon | mean age of the newest frame of the robot, which is the youngest that a correction can rest on | s |
-//! | change | sizes of the changes that corrections made to the felt force, summed | N |
-//! | energy | what corrections put into the felt model; negative is taken out | J |
+//! | error | root mean square of the displayed force minus the remote force in the same motion | N |
+//! | horizon | mean age of the newest frame of the robot, which is the youngest that a correction can use | s |
+//! | change | sizes of the changes that corrections made to the displayed force, summed | N |
+//! | energy | energy that corrections added to the displayed model; negative if removed | J |
 //!
-//! The friction that fills the tanks is in the error. Windows are gathered in cells of error and horizon, by `ERRORS_N` and `HORIZONS_S`.
+//! The friction that fills the energy tanks is in the error. Windows are grouped in cells of error and horizon, by
+//! `ERRORS_N` and `HORIZONS_S`.
 
-use palpate_session::stat::{latest, mean};
+use palpate_session::stat::{mean, root_mean_square};
 use palpate_transport::trace::TickRecord;
 use serde::{Deserialize, Serialize};
 
-use super::loops::touches;
-use super::{SessionFacts, Traces, press};
+use super::loops::is_twin_contact;
+use super::{SessionFacts, Traces, newest_of, norm_xyz, press};
+use crate::summary::TwinSummary;
 
-/// Borders of the cells along the error \[N\]; the first begins at 0, the last has no end.
+/// Borders of the cells along the error \[N\]; the first begins at 0, the last is unbounded.
 pub(crate) const ERRORS_N: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 
-/// Borders of the cells along the horizon \[s\], alike.
+/// Borders of the cells along the horizon \[s\], in the same form.
 pub(crate) const HORIZONS_S: [f64; 6] = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
 
-/// The windows of a cell.
+/// Windows of one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CorrectionCell {
-    /// Errors from here \[N\].
+    /// Least error of the cell \[N\].
     pub error_n_min: f64,
-    /// Up to here \[N\]; nothing if there is no end.
+    /// Largest error of the cell \[N\]; null if it is unbounded.
     pub error_n_max: Option<f64>,
-    /// Horizons from here \[s\].
+    /// Least horizon of the cell \[s\].
     pub horizon_s_min: f64,
-    /// Up to here \[s\]; nothing if there is no end.
+    /// Largest horizon of the cell \[s\]; null if it is unbounded.
     pub horizon_s_max: Option<f64>,
-    /// Windows of 100 ms.
+    /// Number of windows of 100 ms.
     pub windows: u64,
-    /// Change of the felt force in a window, mean \[N\].
+    /// Change of the displayed force in a window, mean \[N\].
     pub change_n_mean: f64,
-    /// The largest \[N\].
+    /// Largest change of the displayed force in a window \[N\].
     pub change_n_max: f64,
-    /// Energy that corrections put into the felt model, all windows together \[J\].
+    /// Energy that corrections added to the displayed model, all windows together \[J\].
     pub energy_j: f64,
 }
 
-/// What corrections cost in a session.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cost {
-    /// Error of the felt force, root mean square over the windows \[N\].
-    pub error_n: f64,
-    /// Horizon, mean \[s\].
-    pub horizon_s: f64,
-    /// Change of the felt force in a window, mean \[N\].
-    pub change_n: f64,
-    /// Cells that hold a window, by horizon and then by error.
-    pub cells: Vec<CorrectionCell>,
-}
-
-/// One window.
+/// One window of contact.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Window {
+struct ContactWindow {
     error_n: f64,
     horizon_s: f64,
     change_n: f64,
     energy_j: f64,
 }
 
-/// Measures the cost; nothing without a twin, contact, or a remote side.
-#[must_use]
-pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Cost> {
+/// Adds the cost to a summary: the fields `correction*`, with the cells by horizon and then by error. They stay unknown
+/// without a twin, contact, or a remote side.
+pub fn add(traces: &Traces<'_>, facts: &SessionFacts, twin: &mut TwinSummary) {
     if facts.feels_twin() != Some(true) {
-        return None;
+        return;
     }
-    let windows = windows(traces, facts)?;
-    let all = |of: fn(&Window) -> f64| mean(&windows.iter().map(of).collect::<Vec<_>>());
-    Some(Cost {
-        error_n: all(|w| w.error_n * w.error_n)?.sqrt(),
-        horizon_s: all(|w| w.horizon_s)?,
-        change_n: all(|w| w.change_n)?,
-        cells: cells(&windows),
-    })
+    let Some(shift) = press::alignment(traces, facts) else {
+        return;
+    };
+    let ticks: Vec<Tick<'_>> = newest_of(traces.master, shift, traces.slave).collect();
+    let windows: Vec<ContactWindow> = whole_windows(&ticks).filter_map(window).collect();
+    let all = |of: fn(&ContactWindow) -> f64| mean(&windows.iter().map(of).collect::<Vec<_>>());
+    twin.correction_error_n = all(|w| w.error_n * w.error_n).map(f64::sqrt);
+    twin.correction_horizon_s = all(|w| w.horizon_s);
+    twin.correction_change_n = all(|w| w.change_n);
+    twin.correction = (!windows.is_empty()).then(|| cells(&windows));
 }
 
 /// Length of a window \[ns\].
 const WINDOW_NS: i64 = 100_000_000;
 
-/// Least part of a window that its records must span: the last one of a session, and one that a pause tore, are
-/// none.
+/// Least span of the records of a window. It excludes the last window of a session and one that a pause interrupted.
 const SPANNED_NS: i64 = WINDOW_NS / 10 * 9;
 
-/// Records of whole windows, by when they ran: where ticks were missed, 100 records are more than 100 ms.
-fn whole_windows(master: &[TickRecord]) -> impl Iterator<Item = &[TickRecord]> {
-    let begun_ns = master.first().map_or(0, |first| first.now_ns);
-    let number = move |r: &TickRecord| r.now_ns.saturating_sub(begun_ns).div_euclid(WINDOW_NS);
-    let all = master.chunk_by(move |a, b| number(a) == number(b));
-    all.filter(|records| {
-        let (first, last) = (&records[0], &records[records.len() - 1]);
+/// Record of the master, with the remote record of the same motion.
+type Tick<'a> = (&'a TickRecord, Option<&'a TickRecord>);
+
+/// Returns the ticks of whole windows, by their time: where ticks were missed, 100 records are more than 100 ms.
+fn whole_windows<'t, 'a>(ticks: &'t [Tick<'a>]) -> impl Iterator<Item = &'t [Tick<'a>]> {
+    let begun_ns = ticks.first().map_or(0, |(first, _)| first.now_ns);
+    let number = move |(r, _): &Tick<'_>| (r.now_ns.saturating_sub(begun_ns)).div_euclid(WINDOW_NS);
+    let all = ticks.chunk_by(move |a, b| number(a) == number(b));
+    all.filter(|ticks| {
+        let (first, last) = (ticks[0].0, ticks[ticks.len() - 1].0);
         last.now_ns.saturating_sub(first.now_ns) >= SPANNED_NS
     })
 }
 
-fn windows(traces: &Traces<'_>, facts: &SessionFacts) -> Option<Vec<Window>> {
-    let shift = press::alignment(traces, facts)?;
-    let times: Vec<i64> = traces.slave.iter().map(|r| r.now_ns).collect();
-    let mut from = 0;
-    let mut windows = Vec::new();
-    for records in whole_windows(traces.master) {
-        let (first, last) = (&records[0], &records[records.len() - 1]);
-        if !(touches(first) && touches(last)) {
-            continue;
-        }
-        let mut squares = Vec::with_capacity(records.len());
-        for record in records {
-            let at = latest(&times, from, record.now_ns.saturating_add(shift.0));
-            let Some(index) = at else { continue };
-            from = index;
-            squares.push(miss2_n2(record, &traces.slave[index]));
-        }
-        let known = records.iter().filter(|record| record.age_ns >= 0);
-        let ages_s: Vec<f64> = known.map(|record| record.age_ns as f64 * 1e-9).collect();
-        let (Some(square), Some(horizon_s)) = (mean(&squares), mean(&ages_s)) else {
-            continue;
-        };
-        let steps = records.windows(2);
-        windows.push(Window {
-            error_n: square.sqrt(),
-            horizon_s,
-            change_n: steps
-                .map(|pair| (pair[1].corrected - pair[0].corrected) * felt_n(&pair[1]))
-                .sum(),
-            energy_j: last.update_energy_j - first.update_energy_j,
-        });
+/// Measures a window; None without contact at both its ends.
+fn window(ticks: &[Tick<'_>]) -> Option<ContactWindow> {
+    let (first, last) = (ticks[0].0, ticks[ticks.len() - 1].0);
+    if !(is_twin_contact(first) && is_twin_contact(last)) {
+        return None;
     }
-    Some(windows)
+    let squares = ticks
+        .iter()
+        .filter_map(|(own, there)| Some(error2_n2(own, (*there)?)));
+    let ages_ns = ticks
+        .iter()
+        .map(|(own, _)| own.age_ns)
+        .filter(|&ns| ns >= 0);
+    let change_n = |pair: &[Tick<'_>]| {
+        (pair[1].0.corrected - pair[0].0.corrected) * norm_xyz(&pair[1].0.port_force_n)
+    };
+    Some(ContactWindow {
+        error_n: root_mean_square(&squares.collect::<Vec<_>>())?,
+        horizon_s: mean(&ages_ns.map(|ns| ns as f64 * 1e-9).collect::<Vec<_>>())?,
+        change_n: ticks.windows(2).map(change_n).sum(),
+        energy_j: last.update_energy_j - first.update_energy_j,
+    })
 }
 
-/// Size of the felt force \[N\].
-fn felt_n(record: &TickRecord) -> f64 {
-    let squares = record.port_force_n[..3].iter().map(|f| f * f);
-    squares.sum::<f64>().sqrt()
-}
-
-/// Square of the felt force minus the met one, x to z \[N^2\].
-fn miss2_n2(master: &TickRecord, slave: &TickRecord) -> f64 {
+/// Square of the displayed force minus the remote one, x to z \[N^2\].
+fn error2_n2(master: &TickRecord, slave: &TickRecord) -> f64 {
     let pairs = master.port_force_n.iter().zip(&slave.tissue_force_n);
     // the port pushes against the tissue's force
     pairs
         .take(3)
-        .map(|(port, met)| (port + met) * (port + met))
+        .map(|(port, remote)| (port + remote) * (port + remote))
         .sum()
 }
 
-/// In which cell a value is, and its borders.
+/// Returns the cell of a value, with its borders.
 fn cell_of(value: f64, borders: &[f64]) -> (usize, f64, Option<f64>) {
     let index = borders.partition_point(|&border| border <= value);
     let low = index.checked_sub(1).map_or(0.0, |below| borders[below]);
     (index, low, borders.get(index).copied())
 }
 
-fn cells(windows: &[Window]) -> Vec<CorrectionCell> {
-    let place = |w: &Window| {
+fn cells(windows: &[ContactWindow]) -> Vec<CorrectionCell> {
+    let place = |w: &ContactWindow| {
         let horizon = cell_of(w.horizon_s, &HORIZONS_S);
         let error = cell_of(w.error_n, &ERRORS_N);
         (horizon, error)
     };
-    let key = |w: &Window| {
+    let key = |w: &ContactWindow| {
         let (horizon, error) = place(w);
         (horizon.0, error.0)
     };
     let mut sorted = windows.to_vec();
     sorted.sort_by_key(key);
     let same = sorted.chunk_by(|a, b| key(a) == key(b));
-    let cell = |of: &[Window]| {
+    let cell = |of: &[ContactWindow]| {
         let ((_, horizon_s_min, horizon_s_max), (_, error_n_min, error_n_max)) = place(&of[0]);
         CorrectionCell {
             error_n_min,
@@ -203,14 +179,15 @@ mod tests {
         // every tick, every other tick, a pause, and an end before its time
         let times = (0..100).chain((100..200).step_by(2)).chain(200..230);
         let records: Vec<TickRecord> = times.chain(300..440).map(at).collect();
-        let counts: Vec<usize> = whole_windows(&records).map(<[_]>::len).collect();
+        let ticks: Vec<Tick<'_>> = records.iter().map(|record| (record, None)).collect();
+        let counts: Vec<usize> = whole_windows(&ticks).map(<[_]>::len).collect();
         assert_eq!(counts, [100, 50, 100]);
         assert_eq!(whole_windows(&[]).count(), 0);
     }
 
     #[test]
     fn windows_fall_into_the_cells_of_their_error_and_horizon() {
-        let window = |error_n: f64, horizon_s: f64, change_n: f64| Window {
+        let window = |error_n: f64, horizon_s: f64, change_n: f64| ContactWindow {
             error_n,
             horizon_s,
             change_n,
@@ -238,7 +215,7 @@ mod tests {
             (cells[2].horizon_s_min, cells[2].horizon_s_max),
             (1.0, None)
         );
-        // a border belongs to what begins there
+        // a border belongs to the cell that begins there
         assert_eq!(cell_of(0.01, &ERRORS_N), (1, 0.01, Some(0.03)));
         assert_eq!(cell_of(0.0, &ERRORS_N), (0, 0.0, Some(0.01)));
     }

@@ -1,60 +1,62 @@
-//! Damping and inertia that the hand feels, in contact and in free motion.
+//! Damping and inertia that the channel displays, in contact and in free motion.
 //!
-//! Source: teleop section 7 ("regress F on (x, v, a) in contact / free"). In contact they are the other
-//! two coefficients of the regression that gives the stiffness of a press, and only meaningful beside
-//! it; free, force is regressed on velocity and acceleration of x, y and z together.
+//! Source: teleop section 7 ("regress F on (x, v, a) in contact / free"). In contact they are the other two
+//! coefficients of the regression that gives the stiffness of a press, meaningful only beside it. In free motion,
+//! force is regressed on velocity and acceleration of x, y and z together.
 
 use palpate_calib::fit;
-use palpate_session::stat::latest;
+use palpate_transport::Span;
 use palpate_transport::trace::TickRecord;
 
-use super::Traces;
+use super::{Traces, newest_of};
 
-/// Contact force below which a side is in free motion \[N\]: the sensor's own noise and no more.
+/// Contact force below which a side is in free motion \[N\]: noise of the sensor.
 const FREE_N: f64 = 0.05;
 
-/// Records over which an acceleration is taken, either way, as in [`super::press`].
-const REACH: usize = 10;
+/// Records to either side from which an acceleration is taken, as in [`super::press`].
+const ACCELERATION_RECORDS: usize = 10;
 
-/// Records left out after contact, either side of it: waves still come back.
-const CLEAR: usize = 200;
+/// Records left out before and after contact, during which waves still return.
+const CONTACT_MARGIN_RECORDS: usize = 200;
 
 /// Fewest records that a fit rests on: half a second.
 const RECORDS_MIN: usize = 500;
 
-/// What free motion feels like.
+/// Impedance displayed in free motion.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Free {
+pub(crate) struct FreeImpedance {
     /// Damping \[N s/m\].
     pub damping_nspm: f64,
-    /// Inertia \[kg\], that of the handle itself not included.
+    /// Inertia \[kg\], without that of the handle itself.
     pub inertia_kg: f64,
 }
 
-/// Damping and inertia of free motion, from moments at which neither side touches anything; nothing if
-/// there are too few, or they cannot be told apart.
+/// Fits damping and inertia of free motion, over moments at which neither side touches anything. None if there are too
+/// few, or if the two cannot be separated.
 #[must_use]
-pub fn free(traces: &Traces<'_>) -> Option<Free> {
+pub(crate) fn free_impedance(traces: &Traces<'_>) -> Option<FreeImpedance> {
     let master = traces.master;
-    let times: Vec<i64> = traces.slave.iter().map(|record| record.now_ns).collect();
-    let mut from = 0;
     let touches = |record: &TickRecord| (0..3).any(|a| record.tissue_force_n[a].abs() > FREE_N);
     let mut clear = vec![true; master.len()];
-    for (index, record) in master.iter().enumerate() {
-        // by the clock: either side may have missed ticks, or begun earlier
-        let at = latest(&times, from, record.now_ns);
-        from = at.unwrap_or(from);
-        let remote = at.map(|at| &traces.slave[at]);
+    // by the clock: either side may have missed ticks, or begun earlier
+    for (index, (record, remote)) in newest_of(master, Span(0), traces.slave).enumerate() {
         if touches(record) || remote.is_some_and(touches) {
-            let from = index.saturating_sub(CLEAR);
-            let to = (index + CLEAR).min(master.len() - 1);
+            let from = index.saturating_sub(CONTACT_MARGIN_RECORDS);
+            let to = (index + CONTACT_MARGIN_RECORDS).min(master.len() - 1);
             clear[from..=to].fill(false);
         }
     }
-    let inner = REACH..master.len().saturating_sub(REACH).max(REACH);
+    let inner = ACCELERATION_RECORDS
+        ..master
+            .len()
+            .saturating_sub(ACCELERATION_RECORDS)
+            .max(ACCELERATION_RECORDS);
     let (mut rate, mut acceleration, mut force) = (Vec::new(), Vec::new(), Vec::new());
     for index in inner.filter(|&index| clear[index]) {
-        let (before, after) = (&master[index - REACH], &master[index + REACH]);
+        let (before, after) = (
+            &master[index - ACCELERATION_RECORDS],
+            &master[index + ACCELERATION_RECORDS],
+        );
         let span_s = (after.now_ns - before.now_ns) as f64 * 1e-9;
         for axis in 0..3 {
             rate.push(master[index].velocity_mps[axis]);
@@ -67,7 +69,7 @@ pub fn free(traces: &Traces<'_>) -> Option<Free> {
     }
     let fit = fit::least_squares(&[&rate, &acceleration], &force).ok()?;
     let known = fit.unidentifiable.is_empty() && fit.coefficients.iter().all(|c| c.is_finite());
-    known.then(|| Free {
+    known.then(|| FreeImpedance {
         damping_nspm: fit.coefficients[0],
         inertia_kg: fit.coefficients[1],
     })
@@ -78,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mass_and_a_damper_are_found_again_and_contact_is_left_out() {
+    fn a_mass_and_a_damper_are_identified_and_contact_is_left_out() {
         let record = |tick: i64| {
             let at_s = tick as f64 * 1e-3;
             let wave = |hz: f64| libm::sincos(core::f64::consts::TAU * hz * at_s);
@@ -100,17 +102,17 @@ mod tests {
             master: &master,
             slave: &[],
         };
-        let found = free(&traces).expect("four seconds");
+        let found = free_impedance(&traces).expect("four seconds");
         assert!((found.damping_nspm - 3.0).abs() < 0.02, "{found:?}");
         assert!((found.inertia_kg - 0.5).abs() < 0.01, "{found:?}");
         let traces = Traces {
             master: &master[4000..],
             slave: &[],
         };
-        assert_eq!(free(&traces), None);
+        assert_eq!(free_impedance(&traces), None);
     }
 
-    /// A slave that began two seconds late touches where the clock says and not where its records are numbered.
+    /// The slave began two seconds late: its contact must be placed by the clock, not by record number.
     #[test]
     fn sides_are_paired_by_the_clock() {
         let record = |tick: i64, push_n: f64| {
@@ -141,7 +143,7 @@ mod tests {
             master: &master,
             slave: &slave,
         };
-        let found = free(&traces).expect("five seconds");
+        let found = free_impedance(&traces).expect("five seconds");
         assert!((found.damping_nspm - 3.0).abs() < 0.02, "{found:?}");
         assert!((found.inertia_kg - 0.5).abs() < 0.01, "{found:?}");
     }

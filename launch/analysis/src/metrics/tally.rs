@@ -1,23 +1,21 @@
-//! What must be counted over every tick of a session, however long: a fold, record by record.
+//! Counts over every tick of a session of any length: a fold, record by record.
 //!
-//! Source: ours. Everything that a check of a summary rests on, beside the audit, is here, so that
-//! a session longer than the records that are kept is still judged as a whole.
-
-use std::collections::BTreeMap;
+//! Source: ours. Every input of a summary's checks, beside the audit, is counted here, so that a session longer than
+//! the kept records is still judged as a whole.
 
 use palpate_transport::Span;
-use palpate_transport::trace::{Events, Given, Side, TickRecord};
+use palpate_transport::trace::{EventFlags, InputFlags, Side, TickRecord};
 
-use super::Traces;
+use super::{Traces, norm_xyz};
 use crate::summary::{SafetySummary, TicksBySide};
 
 /// Events that are limits, with their names.
 const LIMITS: [(u32, &str); 5] = [
-    (Events::SPEED, "speed"),
-    (Events::FORCE, "force"),
-    (Events::WORKSPACE, "workspace"),
-    (Events::SLEW, "slew"),
-    (Events::CONTACT, "contact force"),
+    (EventFlags::SPEED_LIMIT, "speed"),
+    (EventFlags::FORCE_LIMIT, "force"),
+    (EventFlags::WORKSPACE_LIMIT, "workspace"),
+    (EventFlags::SLEW_LIMIT, "slew"),
+    (EventFlags::CONTACT_LIMIT, "contact force"),
 ];
 
 /// CRTK operating states by number.
@@ -29,33 +27,37 @@ const ENABLED: u8 = 1;
 /// Counts and extremes over all ticks of both sides.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tally {
-    master: OfSide,
-    slave: OfSide,
-    interventions: u64,
-    masked: u64,
-    /// Ticks with an instrument, of those in which it only pressed, and strokes that the remote tissue refused.
-    instruments: [u64; 3],
-    /// Number of the first of those.
-    refused: Option<u64>,
+    master: SideTally,
+    slave: SideTally,
+    /// Ticks at which an energy balance lowered a demand or repaid a debt, both sides.
+    pub(super) interventions: u64,
+    /// Ticks of the master in which the deadline fallback queried the twin without a step.
+    pub(super) fallback_ticks: u64,
+    /// Ticks with an instrument in the operator's hand, those of them in which it only pressed, and edit batches that
+    /// the remote tissue refused, at most one a tick.
+    pub(super) instruments: [u64; 3],
+    /// Number of the first edit batch that the remote tissue refused.
+    pub(super) first_refused_batch: Option<u64>,
     limits: [u64; LIMITS.len()],
-    peak_force_n: Option<f64>,
+    /// Largest force at the master's port, x to z together \[N\].
+    pub(super) peak_force_n: Option<f64>,
     uncommanded_m: f64,
-    /// Where the probe was when the robot stopped being enabled, while it is not.
+    /// Position of the probe when the robot stopped being enabled, while it is not \[m\].
     standing_m: Option<[f64; 3]>,
 }
 
-/// What one side did.
+/// Counts of one side.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct OfSide {
+struct SideTally {
     ticks: u64,
     first_ns: i64,
     newest: Option<TickRecord>,
     trips: u64,
-    fault: Option<u64>,
+    fault_tick: Option<u64>,
 }
 
 impl Tally {
-    /// Of records at hand.
+    /// Counts complete records.
     #[must_use]
     pub fn of(traces: &Traces<'_>) -> Self {
         let mut tally = Self::default();
@@ -69,23 +71,25 @@ impl Tally {
         for (count, (mask, _)) in self.limits.iter_mut().zip(LIMITS) {
             *count += u64::from(record.events & mask != 0);
         }
-        let acted = record.events & (Events::UNPAID | Events::REPAID | Events::CONTROLLED) != 0;
+        let acted = record.events
+            & (EventFlags::TANK_LIMITED | EventFlags::DEBT_DAMPING | EventFlags::PASSIVITY_CONTROL)
+            != 0;
         self.interventions += u64::from(acted);
-        self.masked += u64::from(record.events & Events::MASKED != 0);
+        self.fallback_ticks += u64::from(record.events & EventFlags::DEADLINE_FALLBACK != 0);
         let instruments = [
             record.instrument != 0,
-            record.events & Events::BLUNTED != 0,
-            record.given & Given::REFUSED != 0,
+            record.events & EventFlags::CUTTING_BLOCKED != 0,
+            record.given & InputFlags::EDIT_REFUSED != 0,
         ];
-        for (count, was) in self.instruments.iter_mut().zip(instruments) {
-            *count += u64::from(was);
+        for (count, flag) in self.instruments.iter_mut().zip(instruments) {
+            *count += u64::from(flag);
         }
-        if record.given & Given::REFUSED != 0 {
-            self.refused.get_or_insert(record.strokes);
+        if record.given & InputFlags::EDIT_REFUSED != 0 {
+            self.first_refused_batch.get_or_insert(record.strokes);
         }
         match record.side {
             Side::Master => {
-                let force_n = norm(&record.port_force_n);
+                let force_n = norm_xyz(&record.port_force_n);
                 let peak_n = self.peak_force_n.get_or_insert(force_n);
                 *peak_n = larger(*peak_n, force_n);
                 self.master.add(record);
@@ -97,7 +101,7 @@ impl Tally {
         }
     }
 
-    /// The distance of the probe from where it was when the robot stopped being enabled.
+    /// Measures the distance of the probe from its position when the robot stopped being enabled.
     fn watch_standstill(&mut self, record: &TickRecord) {
         let [x, y, z, _] = record.position_m;
         if record.state == ENABLED {
@@ -105,7 +109,7 @@ impl Tally {
             return;
         }
         let start = *self.standing_m.get_or_insert([x, y, z]);
-        let moved_m = norm(&[x - start[0], y - start[1], z - start[2]]);
+        let moved_m = norm_xyz(&[x - start[0], y - start[1], z - start[2]]);
         self.uncommanded_m = larger(self.uncommanded_m, moved_m);
     }
 
@@ -128,61 +132,27 @@ impl Tally {
         lengths.into_iter().flatten().reduce(f64::max)
     }
 
-    /// Frames that the slave took, and that the master took; unknown of a side without records.
-    #[must_use]
+    /// Frames that the slave used, and that the master used; unknown for a side without records.
     pub(crate) fn frames_used(&self) -> [Option<u64>; 2] {
         [&self.slave, &self.master]
             .map(|side| side.newest.as_ref().map(|newest| newest.received_count))
     }
 
-    /// Ticks at which an energy account lowered a demand or repaid a debt, both sides.
-    #[must_use]
-    pub fn interventions(&self) -> u64 {
-        self.interventions
-    }
-
-    /// Ticks of the master that asked the twin and did not step it.
-    #[must_use]
-    pub fn masked(&self) -> u64 {
-        self.masked
-    }
-
-    /// Number of the first stroke that the remote tissue refused.
-    #[must_use]
-    pub fn refused(&self) -> Option<u64> {
-        self.refused
-    }
-
-    /// Ticks with an instrument in the operator's hand, of those in which it only pressed, and strokes that the
-    /// remote tissue refused, one a tick at most.
-    #[must_use]
-    pub fn instruments(&self) -> [u64; 3] {
-        self.instruments
-    }
-
     /// The newest record of the master and of the slave.
     #[must_use]
-    pub fn newest(&self) -> [Option<&TickRecord>; 2] {
+    pub(crate) fn newest(&self) -> [Option<&TickRecord>; 2] {
         [self.master.newest.as_ref(), self.slave.newest.as_ref()]
-    }
-
-    /// Largest force at the master's port, x to z together \[N\].
-    #[must_use]
-    pub fn peak_force_n(&self) -> Option<f64> {
-        self.peak_force_n
     }
 
     /// Limits and faults of both sides.
     #[must_use]
-    pub fn safety(&self) -> SafetySummary {
+    pub(crate) fn safety(&self) -> SafetySummary {
         let named = LIMITS.iter().zip(self.limits);
-        let limit_hits: BTreeMap<String, u64> = named
-            .map(|(&(_, name), count)| (name.to_owned(), count))
-            .collect();
+        let limit_hits = named.map(|(&(_, name), count)| (name.to_owned(), count));
         let last = self.slave.newest.as_ref();
         let sides = [(&self.master, Side::Master), (&self.slave, Side::Slave)];
-        let fault = |(of, side): (&OfSide, Side)| {
-            let tick = of.fault?;
+        let fault = |(of, side): (&SideTally, Side)| {
+            let tick = of.fault_tick?;
             Some(format!("{}: invalid reading at tick {tick}", side.name()))
         };
         SafetySummary {
@@ -190,7 +160,7 @@ impl Tally {
                 .and_then(|r| STATES.get(usize::from(r.state)))
                 .map(|s| (*s).to_owned()),
             faults: sides.into_iter().filter_map(fault).collect(),
-            limit_hits,
+            limit_hits: limit_hits.collect(),
             watchdog_trips: (self.master.ticks + self.slave.ticks > 0)
                 .then_some(self.master.trips + self.slave.trips),
             uncommanded_motion_mm_max: last.map(|_| self.uncommanded_m * 1e3),
@@ -198,17 +168,17 @@ impl Tally {
     }
 }
 
-impl OfSide {
+impl SideTally {
     fn add(&mut self, record: &TickRecord) {
         if self.ticks == 0 {
             self.first_ns = record.now_ns;
         }
         self.ticks += 1;
-        if record.events & Events::INVALID != 0 {
-            self.fault.get_or_insert(record.tick);
+        if record.events & EventFlags::INVALID_READING != 0 {
+            self.fault_tick.get_or_insert(record.tick);
         }
         // being stale before the first frame is no trip
-        let stale = |r: &TickRecord| r.events & Events::STALE != 0;
+        let stale = |r: &TickRecord| r.events & EventFlags::STALE != 0;
         let tripped =
             |before: TickRecord| before.received_sequence > 0 && !stale(&before) && stale(record);
         self.trips += u64::from(self.newest.is_some_and(tripped));
@@ -216,16 +186,11 @@ impl OfSide {
     }
 }
 
-/// The larger of two; unlike `f64::max`, one that is not a number stays.
+/// Returns the larger of two; unlike `f64::max`, it keeps NaN.
 fn larger(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN
     } else {
         a.max(b)
     }
-}
-
-/// Length of the first three components.
-fn norm(axes: &[f64]) -> f64 {
-    axes.iter().take(3).map(|x| x * x).sum::<f64>().sqrt()
 }

@@ -1,17 +1,17 @@
 //! A synthetic session with known answers, also used by the report's tests.
 
-use palpate_session::audit::{Ports, audit};
-use palpate_transport::trace::{Events, Side};
+use palpate_session::audit::{PortTraces, audit};
+use palpate_transport::trace::{EventFlags, Side};
 
 use super::*;
-use crate::summary::Expected;
+use crate::summary::{SessionLimits, TwinSummary};
 
 const FWD_NS: i64 = 50_000_000;
 const BACK_NS: i64 = 50_000_000;
 const SOFT_NPM: f64 = 300.0;
 const LUMP_NPM: f64 = 420.0;
 
-/// Records and facts of a session whose every number is known.
+/// Records and facts of a synthetic session with known results.
 pub(crate) struct Example {
     /// Master's records.
     pub master: Vec<TickRecord>,
@@ -31,21 +31,21 @@ fn motion(tick: i64) -> (f64, u16) {
     if tick < 0 || site >= 9 || within >= 1.2 {
         return (0.010, if tick < 0 { 0 } else { 10 });
     }
-    // down, held, up
+    // down, dwell, up
     let ramp = |from: f64| ((within - from) / 0.4).clamp(0.0, 1.0);
     let smooth = |r: f64| r * r * r * (10.0 + r * (6.0 * r - 15.0));
     let rise = smooth(ramp(0.0)) - smooth(ramp(0.8));
     (0.010 - 0.018 * rise, site as u16 + 1)
 }
 
-/// A tick of a side that comes `delay_ns` after the hand, on tissue of a stiffness by phase.
+/// Returns a tick of a side that follows `delay_ns` after the hand, on tissue of a stiffness by phase.
 fn record(side: Side, tick: i64, delay_ns: i64, npm: &dyn Fn(u16) -> f64) -> TickRecord {
     let (z_m, phase) = motion(tick - 500 - delay_ns / 1_000_000);
     let place = f64::from((phase.max(1) - 1) % 3) * 0.01 - 0.01;
     let force_n = (-z_m).max(0.0) * npm(phase);
     let position_m = [place, 0.0, z_m, 0.01];
     let (later_m, _) = motion(tick + 1 - 500 - delay_ns / 1_000_000);
-    // an uneven speed, so that depth, rate and acceleration can be told apart
+    // an uneven speed separates depth, rate and acceleration
     let rate_mps = (later_m - z_m) * 1e3;
     let back_ms = tick - BACK_NS / 1_000_000;
     TickRecord {
@@ -72,7 +72,7 @@ fn record(side: Side, tick: i64, delay_ns: i64, npm: &dyn Fn(u16) -> f64) -> Tic
     }
 }
 
-/// A session in which the hand feels `displayed` of the true stiffness (by phase).
+/// Returns a session that displays `displayed` stiffness (by phase).
 pub(crate) fn example(displayed: impl Fn(u16) -> f64) -> Example {
     let ticks = 20_000;
     let master = (0..ticks)
@@ -88,7 +88,7 @@ pub(crate) fn example(displayed: impl Fn(u16) -> f64) -> Example {
     }
 }
 
-/// What is known of the example besides its records.
+/// Facts of the example beside its records.
 fn known_facts() -> SessionFacts {
     let site = |phase| Site {
         phase,
@@ -96,40 +96,37 @@ fn known_facts() -> SessionFacts {
             f64::from((phase - 1) % 3) * 0.01 - 0.01,
             f64::from((phase - 1) / 3) * 0.01 - 0.01,
         ],
-        true_stiffness_npm: Some(true_npm(phase)),
+        true_npm: Some(true_npm(phase)),
         over_lump: phase == 5,
+        ..Site::default()
     };
     SessionFacts {
-        command: "lab".to_owned(),
-        seed: Some(7),
+        prefilled: Summary {
+            command: "lab".to_owned(),
+            seed: Some(7),
+            servo: ServoSummary::punctual(),
+            twin: TwinSummary {
+                method: Some("idms".to_owned()),
+                ..TwinSummary::default()
+            },
+            ..Summary::default()
+        },
         mode: "mmt".to_owned(),
         oneway: [Some(Span(FWD_NS)), Some(Span(BACK_NS))],
         sites: (1..=9).map(site).collect(),
-        twin: Some(TwinFacts {
-            method: "idms".to_owned(),
-            nodes: 58,
-            elements: 145,
-            step_us: (1..=1000).map(|k| f64::from(k) * 0.01).collect(),
-            mesh_error: Some(MeshError {
-                rms_n: 0.02,
-                share: 0.05,
-            }),
-            contact: None,
-        }),
         frame_bytes: Some(400),
-        losses: TickLosses::NONE,
-        live: Some(LiveFacts::default()),
+        live_parts: Some(Vec::new()),
         ..SessionFacts::default()
     }
 }
 
-/// The whole summary of an example.
+/// Measures an example.
 pub(crate) fn summary_of(example: &Example) -> (Audit, Summary) {
     let traces = Traces {
         master: &example.master,
         slave: &example.slave,
     };
-    let ports = Ports {
+    let ports = PortTraces {
         master: traces.master,
         slave: traces.slave,
         slave_clock_ahead: Span(0),
@@ -139,19 +136,12 @@ pub(crate) fn summary_of(example: &Example) -> (Audit, Summary) {
     (audit, summary)
 }
 
-/// What the example is expected to show.
-pub(crate) fn expected() -> Expected {
-    Expected {
-        sides: vec![Side::Master, Side::Slave],
-        force_n: 6.0,
-        uncommanded_motion_mm: 10.0,
-        ran_to_end: Vec::new(),
-        live: false,
-        passive: true,
-        delays_known: false,
-        networked: true,
-    }
-}
+/// Limits of the example.
+pub(crate) const LIMITS: SessionLimits = SessionLimits {
+    force_n: 6.0,
+    uncommanded_motion_mm: 10.0,
+    passive: true,
+};
 
 fn near(found: Option<f64>, expected: f64, within: f64) {
     let found = found.expect("known");
@@ -162,8 +152,8 @@ fn near(found: Option<f64>, expected: f64, within: f64) {
 }
 
 #[test]
-fn stiffness_and_contrast_are_found_again() {
-    // The hand feels 90 % of the tissue, and half of the lump's contrast.
+fn stiffness_and_contrast_are_measured() {
+    // the channel displays 90 % of the stiffness, and half of the lump's contrast
     let example = example(|phase| if phase == 5 { 270.0 * 1.2 } else { 270.0 });
     let (_, summary) = summary_of(&example);
     let contact = &summary.contact;
@@ -174,7 +164,7 @@ fn stiffness_and_contrast_are_found_again() {
     near(contact.contrast_true, 0.4, 1e-9);
     near(contact.contrast_transmission, 0.5, 1e-6);
     near(contact.peak_force_n, 0.008 * 324.0, 1e-3);
-    // here the channel adds nothing to what the twin says
+    // here the channel adds nothing to the twin
     near(summary.twin.stiffness_error, -0.1, 1e-6);
     near(summary.twin.contrast_transmission, 0.5, 1e-6);
 }
@@ -193,7 +183,7 @@ fn aligned_sides_agree_and_others_do_not() {
 }
 
 #[test]
-fn an_outage_has_a_time_to_mend() {
+fn an_outage_has_a_resynchronisation_time() {
     let mut example = example(true_npm);
     for record in &mut example.slave[4000..4500] {
         record.age_ns = 400_000_000;
@@ -225,11 +215,8 @@ fn the_link_is_counted() {
     });
     let (_, summary) = summary_of(&example);
     near(summary.link.oneway_bound_ok_fraction, 0.8, 1e-9);
-    example.facts.frames = Some(FrameCounts {
-        sent_fwd: 100,
-        arrived_fwd: 90,
-        sent_back: 100,
-        arrived_back: 100,
+    example.facts.frames = Some(NetworkFrameCounts {
+        streams: [90, 100].map(|arrived| DirectionCounts { sent: 100, arrived }),
         bytes: 0,
     });
     near(summary_of(&example).1.link.loss, 0.05, 1e-12);
@@ -238,10 +225,10 @@ fn the_link_is_counted() {
 #[test]
 fn events_become_limits_trips_and_updates() {
     let mut example = example(true_npm);
-    example.master[3000].events = Events::FORCE | Events::UPDATED;
+    example.master[3000].events = EventFlags::FORCE_LIMIT | EventFlags::TWIN_UPDATED;
     example.master[3000].update_energy_j = 1e-3;
     for record in &mut example.slave[5000..5100] {
-        record.events = Events::STALE | Events::REPAID;
+        record.events = EventFlags::STALE | EventFlags::DEBT_DAMPING;
         record.state = 2;
     }
     example.slave[5050].position_m[1] += 3e-3;
@@ -256,12 +243,12 @@ fn events_become_limits_trips_and_updates() {
 }
 
 #[test]
-fn confidence_and_share_are_those_of_touches_and_switches_are_counted() {
+fn confidence_and_share_count_in_contact_only_and_switches_are_counted() {
     let mut example = example(true_npm);
     assert_eq!(summary_of(&example).1.twin.switches, Some(0));
     for (tick, record) in example.master.iter_mut().enumerate() {
         let touches = record.tissue_force_n[2].abs() > 0.05;
-        // what is known of the air counts for nothing
+        // values in free space do not count
         (record.confidence, record.twin_share) = if touches { (0.75, 0.25) } else { (0.0, 0.0) };
         if (2000..3000).contains(&tick) && !touches {
             record.twin_share = 1.0;
@@ -273,9 +260,9 @@ fn confidence_and_share_are_those_of_touches_and_switches_are_counted() {
     assert!(summary.twin.switches.unwrap() >= 2);
 }
 
-/// A correction of 4 % within 50 ms of a press, and one of 30 % in the air, which nobody feels.
+/// A correction of 4 % within 50 ms of a press, and one of 30 % in free space, which is not felt.
 #[test]
-fn the_largest_correction_in_contact_is_told() {
+fn the_largest_correction_in_contact_is_reported() {
     let mut example = example(true_npm);
     let pressed = 500 + 600;
     for (tick, record) in example.master.iter_mut().enumerate() {
@@ -287,9 +274,9 @@ fn the_largest_correction_in_contact_is_told() {
     near(summary.twin.force_step_max_fraction_per_100ms, 0.04, 1e-9);
 }
 
-/// News of 50 ms; felt 20 % too hard, and corrected by 1 % of the force in every 100 ms at 1 mJ/s.
+/// Frames are 50 ms old; the force is 20 % too large, and corrected by 1 % of it in every 100 ms at 1 mJ/s.
 #[test]
-fn what_corrections_cost_is_told_by_error_and_age_of_the_news() {
+fn correction_cost_is_grouped_by_error_and_age_of_frames() {
     let mut example = example(|phase| 1.2 * true_npm(phase));
     for (tick, record) in example.master.iter_mut().enumerate() {
         record.corrected = 1e-4 * tick as f64;
@@ -301,7 +288,7 @@ fn what_corrections_cost_is_told_by_error_and_age_of_the_news() {
         summary.twin.correction_error_n.unwrap(),
         summary.twin.correction_change_n.unwrap(),
     );
-    // presses of up to 3 N: a fifth of the true force, a hundredth of the felt one
+    // presses of up to 3 N: a fifth of the true force, a hundredth of the displayed one
     assert!(error_n > 0.2 && error_n < 0.5, "{error_n}");
     assert!(change_n > 0.01 && change_n < 0.03, "{change_n}");
     let cells = summary.twin.correction.unwrap();
@@ -311,19 +298,19 @@ fn what_corrections_cost_is_told_by_error_and_age_of_the_news() {
     assert!(windows > 50 && (energy_j + 99e-6 * windows as f64).abs() < 1e-9);
     let bounded = |cell: &CorrectionCell| cell.change_n_mean <= cell.change_n_max + 1e-12;
     assert!(cells.iter().all(bounded));
-    // a session that feels no twin corrects none
+    // a session without a twin makes no corrections
     example.facts.mode = "wave".to_owned();
     assert_eq!(summary_of(&example).1.twin.correction, None);
 }
 
 #[test]
-fn the_summary_obeys_the_schema_and_virtual_time_knows_no_lateness() {
+fn the_summary_obeys_the_schema_and_virtual_time_has_no_lateness() {
     let mut example = example(true_npm);
     let (_, mut summary) = summary_of(&example);
-    summary.state_checks(&expected());
+    summary.state_checks(&SessionFacts::default(), &LIMITS);
     crate::summary::tests::check_schema(&summary.to_json());
     assert!(summary.servo.wake_us_p99.is_some());
-    example.facts.live = None;
+    example.facts.live_parts = None;
     let (_, summary) = summary_of(&example);
     assert_eq!(
         (summary.servo.wake_us_p99, summary.servo.late_ticks),
@@ -333,7 +320,7 @@ fn the_summary_obeys_the_schema_and_virtual_time_knows_no_lateness() {
 }
 
 #[test]
-fn nothing_gives_nothing() {
+fn an_empty_session_has_no_values() {
     let summary = measure(
         &Traces::default(),
         &Audit::default(),
@@ -346,7 +333,7 @@ fn nothing_gives_nothing() {
     crate::summary::tests::check_schema(&summary.to_json());
 }
 
-/// A force that shakes while the hand presses is no stiffness, and the summary says why.
+/// A force that oscillates in a press gives no stiffness, and the summary states the reason.
 #[test]
 fn issue_a_ringing_press_had_a_wild_stiffness() {
     let mut example = example(true_npm);
@@ -357,11 +344,11 @@ fn issue_a_ringing_press_had_a_wild_stiffness() {
     let (_, summary) = summary_of(&example);
     assert_eq!(summary.contact.displayed_stiffness_npm, None);
     assert_eq!(summary.contact.contrast_transmission, None);
-    let why = summary.contact.stiffness_unknown.expect("a reason");
-    assert!(why.contains("of 8 presses depth, speed and"), "{why}");
+    let reason = summary.contact.stiffness_unknown.expect("a reason");
+    assert!(reason.contains("of 8 presses depth, speed and"), "{reason}");
 }
 
-/// What depends on the rate has both signs in a press, down and up, and is not taken for stiffness.
+/// Terms that depend on the rate have both signs in a press, down and up, and do not count as stiffness.
 #[test]
 fn a_quick_press_of_a_damped_tissue_shows_its_stiffness() {
     let mut example = example(|_| SOFT_NPM);
@@ -374,9 +361,9 @@ fn a_quick_press_of_a_damped_tissue_shows_its_stiffness() {
     assert!(summary.contact.press_s.is_some_and(|s| s > 0.4 && s < 1.2));
 }
 
-/// A tally that is fed in any cut gives what it gives at once.
+/// Records added one by one give the same tally as all at once.
 #[test]
-fn tick_by_tick_is_as_all_at_once() {
+fn a_tally_tick_by_tick_equals_one_of_all_records() {
     let example = example(true_npm);
     let traces = Traces {
         master: &example.master,

@@ -1,36 +1,49 @@
-//! What instruments made of both tissues, and whether they are alike. Source: ours.
+//! Topology of both tissues after edits by instruments, and its comparison. Source: ours.
 
+use palpate_session::record::Recording;
 use palpate_transport::trace::TickRecord;
 
 use super::{SessionFacts, Tally};
 use crate::summary::TopologySummary;
 
-/// From the newest record of each side, and counts over all of them.
+/// Measures the topology from the newest record of each side and from counts over all of them.
 #[must_use]
 pub fn measure(tally: &Tally, facts: &SessionFacts) -> TopologySummary {
     let [master, slave] = tally.newest();
     let topology = |of: Option<&TickRecord>| of.map(|r| r.topology).filter(|&hash| hash != 0);
     let (twin, tissue) = (topology(master), topology(slave));
     let shown = |hash: u64| format!("{hash:016x}");
-    let [instrument_ticks, blunted_ticks, strokes_refused] = tally.instruments();
+    let [instrument_ticks, blunted_ticks, strokes_refused] = tally.instruments;
     TopologySummary {
         master: twin.map(shown),
         slave: tissue.map(shown),
         equal: twin.zip(tissue).map(|(twin, tissue)| twin == tissue),
         strokes: twin.and(master).map(|record| record.strokes),
         strokes_done: tissue.and(slave).map(|record| record.strokes),
-        links_cut: twin.and(facts.strokes.links_cut),
+        links_cut: twin.and(facts.prefilled.topology.links_cut),
         instrument_ticks: master.map(|_| instrument_ticks),
         blunted_ticks: master.map(|_| blunted_ticks),
         strokes_refused: slave.map(|_| strokes_refused),
-        first_refused: slave.and(tally.refused()),
-        strokes_recorded: twin.and(facts.strokes.recorded),
+        first_refused: slave.and(tally.first_refused_batch),
+        strokes_recorded: twin.and(facts.prefilled.topology.strokes_recorded),
+    }
+}
+
+impl TopologySummary {
+    /// Returns the links cut and the edit batches of a recording.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Self {
+        Self {
+            links_cut: Some(recording.links_cut()),
+            strokes_recorded: Some(recording.edit_batches.len() as u64),
+            ..Self::default()
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use palpate_transport::trace::{Events, Given, Side};
+    use palpate_transport::trace::{EventFlags, InputFlags, Side};
 
     use super::*;
 
@@ -53,25 +66,25 @@ mod tests {
     }
 
     #[test]
-    fn alike_is_only_what_both_sides_say() {
-        let alike = measured(record(3, 7), record(3, 7));
-        assert_eq!((alike.equal, alike.strokes), (Some(true), Some(3)));
+    fn topologies_are_equal_only_if_both_sides_report_them() {
+        let equal = measured(record(3, 7), record(3, 7));
+        assert_eq!((equal.equal, equal.strokes), (Some(true), Some(3)));
         let behind = measured(record(3, 7), record(2, 6));
         assert_eq!((behind.equal, behind.strokes_done), (Some(false), Some(2)));
-        // a wall cannot be opened, which is no difference
+        // a wall has no topology, which is no difference
         let wall = measured(record(0, 7), record(0, 0));
         assert_eq!((wall.equal, wall.slave), (None, None));
     }
 
     #[test]
-    fn what_was_refused_is_counted() {
+    fn blocked_and_refused_edits_are_counted() {
         let blunted = TickRecord {
             instrument: 1,
-            events: Events::BLUNTED,
+            events: EventFlags::CUTTING_BLOCKED,
             ..record(0, 7)
         };
         let refused = TickRecord {
-            given: Given::REFUSED,
+            given: InputFlags::EDIT_REFUSED,
             ..record(5, 7)
         };
         let summary = measured(blunted, refused);

@@ -1,54 +1,36 @@
-//! The section of a report on attempts at tasks: each task's score against the attempt. Numbers only, and no claim of
-//! what a person has learnt. Source: ours.
+//! Section of a report on attempts at tasks: the score of each task against the attempt. Numbers only, without a claim
+//! about learning. Source: ours.
 
-use std::fmt::Write as _;
-
-use super::plot::{Chart, Ink, Series, Shape};
+use super::plot::{Chart, Ink, Series, SeriesShape};
 use super::words::number;
-use super::{ReportInput, escape, section};
-use crate::rehearsed::task::Attempts;
+use super::{escape, optional};
+use crate::rehearsal::task::{Attempt, score_slope, scores_by_task};
 
-/// The section; nothing without an attempt.
-pub(super) fn sections(input: &ReportInput<'_>) -> String {
-    let attempts = &input.facts.attempts;
-    let body: String = attempts
-        .rows()
-        .iter()
-        .map(|(task, scene)| one(attempts, task, scene))
-        .collect();
-    if body.is_empty() {
-        return body;
-    }
-    section("attempts", "Attempts", &body)
+/// Renders the section; empty without an attempt.
+pub(super) fn sections(attempts: &[Attempt]) -> String {
+    let rows = scores_by_task(attempts);
+    let one = |(name, scores): &(String, Vec<f64>)| one(name, scores);
+    let body = (!rows.is_empty()).then(|| rows.iter().map(one).collect());
+    optional("attempts", "Attempts", body)
 }
 
-fn one(attempts: &Attempts, task: &str, scene: &str) -> String {
-    let progress = attempts.progress(task, scene);
-    let scores = attempts.scores(task, scene);
-    let name = format!("{task} on {scene}");
-    let points = (1..).map(f64::from).zip(scores).collect();
+fn one(name: &str, scores: &[f64]) -> String {
+    let points = (1..).map(f64::from).zip(scores.iter().copied()).collect();
+    let series = Series::line("score", Ink::Master, points).shaped(SeriesShape::Marked);
     let chart = Chart {
-        x: "attempt".to_owned(),
-        y: "score".to_owned(),
-        height: 260,
         from_zero: true,
-        series: vec![Series::line("score", Ink::Master, points).shaped(Shape::Marked)],
-        ..Chart::default()
+        ..Chart::new("attempt", "score", 260, vec![series])
     };
+    let s = if scores.len() == 1 { "" } else { "s" };
     let mut text = format!(
-        "<p><b>{}</b>: {} {}, the best {}, the last {}",
-        escape(&name),
-        progress.attempts,
-        if progress.attempts == 1 {
-            "attempt"
-        } else {
-            "attempts"
-        },
-        number(progress.best),
-        number(progress.last)
+        "<p><b>{}</b>: {} attempt{s}, the best {}, the last {}",
+        escape(name),
+        scores.len(),
+        number(scores.iter().copied().fold(0.0, f64::max)),
+        number(scores.last().copied().unwrap_or(0.0))
     );
-    if let Some(gain) = progress.gain {
-        let _ = write!(text, ", {} more from one attempt to the next", number(gain));
+    if let Some(gain) = score_slope(scores) {
+        text += &format!(", {} more per attempt", number(gain));
     }
     text + ".</p>" + &chart.figure(&format!("Score of each attempt at {name}"))
 }

@@ -1,10 +1,11 @@
-//! The stiffness map of the patch: what was felt beside what is there.
+//! Stiffness map of the patch: displayed beside true stiffness.
 //!
-//! Colours are seventeen anchors of the map "viridis" (van der Walt and Smith 2015, perceptually
-//! uniform), read linearly between. Source of the layout: ours; of the reason: teleop section 4
-//! (a single point of force feedback does not make lumps detectable, show a map too).
+//! Colours are seventeen anchors of the map "viridis" (van der Walt and Smith 2015, perceptually uniform),
+//! interpolated linearly. Source of the layout: ours; of the reason: teleop section 4 (a single point of force
+//! feedback does not make lumps detectable, show a map too).
 
-use crate::metrics::{Site, SiteStiffness};
+use super::ModeComparison;
+use crate::metrics::Site;
 
 const VIRIDIS: [[u8; 3]; 17] = [
     [68, 1, 84],
@@ -30,67 +31,48 @@ const VIRIDIS: [[u8; 3]; 17] = [
 pub const CELL: f64 = 92.0;
 
 /// One panel: its name and a stiffness for each site \[N/m\].
-pub struct Panel<'a> {
-    /// Name above it.
-    pub name: &'a str,
-    /// Stiffness of each site.
-    pub values: Vec<(Site, Option<f64>)>,
+pub(super) struct Panel<'a> {
+    name: &'a str,
+    values: Vec<(Site, Option<f64>)>,
 }
 
-/// Panels of one session, and of another beside it.
-pub(crate) fn panels<'a>(
-    sites: &[SiteStiffness],
-    other: Option<(&'a str, &[SiteStiffness])>,
-) -> Vec<Panel<'a>> {
-    let felt = |sites: &[SiteStiffness]| sites.iter().map(|s| (s.site, s.displayed_npm)).collect();
-    let mut panels = vec![Panel {
-        name: "felt by the hand",
-        values: felt(sites),
-    }];
-    if sites.iter().any(|s| s.site.true_stiffness_npm.is_some()) {
-        let values = sites
-            .iter()
-            .map(|s| (s.site, s.site.true_stiffness_npm))
-            .collect();
-        panels.push(Panel {
-            name: "in the tissue",
-            values,
-        });
+/// Returns the panels of the sites of one session, and of another beside it.
+pub(super) fn panels<'a>(sites: &[Site], other: Option<&'a ModeComparison>) -> Vec<Panel<'a>> {
+    let panel = |name, sites: &[Site], npm: fn(&Site) -> Option<f64>| Panel {
+        name,
+        values: sites.iter().map(|site| (*site, npm(site))).collect(),
+    };
+    let mut panels = vec![panel("displayed to the hand", sites, |site| {
+        site.displayed_npm
+    })];
+    if sites.iter().any(|site| site.true_npm.is_some()) {
+        panels.push(panel("true", sites, |site| site.true_npm));
     }
-    if let Some((name, sites)) = other {
-        panels.push(Panel {
-            name,
-            values: felt(sites),
-        });
-    }
+    let other =
+        other.map(|other| panel(&other.name, &other.contact.sites, |site| site.displayed_npm));
+    panels.extend(other);
     panels
 }
 
-/// All panels on one scale, with that scale, and a sentence for a panel of which nothing is known;
-/// nothing if no value is known at all.
-pub fn draw(panels: &[Panel<'_>]) -> Option<String> {
+/// Draws all panels on one scale, with that scale, and a sentence for a panel without values; None if no value is
+/// known at all.
+pub(super) fn draw(panels: &[Panel<'_>]) -> Option<String> {
     let values = || {
-        panels
-            .iter()
-            .flat_map(|p| &p.values)
-            .filter_map(|(_, v)| *v)
+        let all = panels.iter().flat_map(|panel| &panel.values);
+        all.filter_map(|(_, value)| *value)
     };
     let low = values().reduce(f64::min)?;
     let high = values().reduce(f64::max)?;
     let mut html = String::from("<div class=\"maps\">");
     let blank = |panel: &&Panel<'_>| panel.values.iter().all(|(_, value)| value.is_none());
     for panel in panels.iter().filter(|panel| !blank(panel)) {
-        html += &format!(
-            "<figure><div class=\"mapname\">{}</div>{}</figure>",
-            super::escape(panel.name),
-            grid(panel, low, high)
-        );
+        html += &super::named(panel.name, &grid(panel, low, high));
     }
     html += &scale(low, high, "N/m");
     html += "</div>\n";
     for panel in panels.iter().filter(blank) {
         html += &format!(
-            "<p class=\"none\">No map \u{201c}{}\u{201d}: no stiffness can be told at any of its {} \
+            "<p class=\"none\">No map \u{201c}{}\u{201d}: the stiffness is unknown at all of its {} \
              sites.</p>\n",
             super::escape(panel.name),
             panel.values.len()
@@ -125,47 +107,39 @@ fn grid(panel: &Panel<'_>, low: f64, high: f64) -> String {
 }
 
 fn cell(site: &Site, value: Option<f64>, [x, y]: [f64; 2], fill: Option<[u8; 3]>) -> String {
-    let (mx, my) = (x + CELL / 2.0, y + CELL / 2.0);
+    let (mx, my, text_y) = (x + CELL / 2.0, y + CELL / 2.0, y + CELL / 2.0 + 7.0);
+    let [x_mm, y_mm] = site.place_m.map(|m| m * 1e3);
+    let phase = site.phase;
+    let title = format!("<title>site {phase}: x {x_mm:.1} mm, y {y_mm:.1} mm</title>");
     let size = CELL - 4.0;
-    let (x, y) = (x + 2.0, y + 2.0);
-    let lump = if site.over_lump {
-        let r = CELL / 2.0 - 9.0;
-        let ink = if fill.is_some_and(bright) {
-            "#111"
-        } else {
-            "#fff"
-        };
-        format!(
-            "<circle cx=\"{mx}\" cy=\"{my}\" r=\"{r}\" fill=\"none\" stroke=\"{ink}\" \
-             stroke-width=\"2\" stroke-dasharray=\"5 4\"/>"
-        )
-    } else {
-        String::new()
-    };
-    let title = format!(
-        "<title>site {}: x {:.1} mm, y {:.1} mm</title>",
-        site.phase,
-        site.place_m[0] * 1e3,
-        site.place_m[1] * 1e3
+    let place = format!(
+        "x=\"{}\" y=\"{}\" width=\"{size}\" height=\"{size}\" rx=\"6\"",
+        x + 2.0,
+        y + 2.0
     );
     let Some((fill, value)) = fill.zip(value) else {
         return format!(
-            "<g>{title}<rect class=\"unknown\" x=\"{x}\" y=\"{y}\" width=\"{size}\" \
-             height=\"{size}\" rx=\"6\"/><text class=\"f-text\" x=\"{mx}\" y=\"{}\">?</text></g>",
-            my + 7.0
+            "<g>{title}<rect class=\"unknown\" {place}/>\
+             <text class=\"f-text\" x=\"{mx}\" y=\"{text_y}\">?</text></g>"
         );
     };
     let ink = if bright(fill) { "#111" } else { "#fff" };
+    let lump = match site.over_lump {
+        true => format!(
+            "<circle cx=\"{mx}\" cy=\"{my}\" r=\"{}\" fill=\"none\" stroke=\"{ink}\" \
+             stroke-width=\"2\" stroke-dasharray=\"5 4\"/>",
+            CELL / 2.0 - 9.0
+        ),
+        false => String::new(),
+    };
     let [r, g, b] = fill;
     format!(
-        "<g>{title}<rect x=\"{x}\" y=\"{y}\" width=\"{size}\" height=\"{size}\" rx=\"6\" \
-         fill=\"rgb({r},{g},{b})\"/>{lump}<text x=\"{mx}\" y=\"{}\" fill=\"{ink}\">{value:.0}\
-         </text></g>",
-        my + 7.0
+        "<g>{title}<rect {place} fill=\"rgb({r},{g},{b})\"/>{lump}\
+         <text x=\"{mx}\" y=\"{text_y}\" fill=\"{ink}\">{value:.0}</text></g>"
     )
 }
 
-/// The colours between two values, as a strip.
+/// Draws the colours between two values as a strip.
 pub fn scale(low: f64, high: f64, unit: &str) -> String {
     format!(
         "<div class=\"scale\"><span>{low:.0}</span><i style=\"background:{}\"></i>\
@@ -174,7 +148,7 @@ pub fn scale(low: f64, high: f64, unit: &str) -> String {
     )
 }
 
-/// All colours from the lowest to the highest, for a style.
+/// CSS gradient of all colours from the lowest to the highest.
 pub fn gradient() -> String {
     let stops: Vec<String> = VIRIDIS
         .iter()
@@ -184,7 +158,7 @@ pub fn gradient() -> String {
     format!("linear-gradient(90deg,{})", stops.join(","))
 }
 
-/// The colour of a value between two others; none for what is unknown.
+/// Returns the colour of a value between two others; None for an unknown value.
 pub fn colour_at(value: Option<f64>, low: f64, high: f64) -> Option<[u8; 3]> {
     let value = value.filter(|v| v.is_finite())?;
     let share = if high > low {
@@ -200,7 +174,7 @@ pub fn colour_at(value: Option<f64>, low: f64, high: f64) -> Option<[u8; 3]> {
     }))
 }
 
-/// Whether dark text reads better on it (luma of Rec. 709).
+/// Returns true if dark text is more legible on the colour (luma of Rec. 709).
 pub fn bright([r, g, b]: [u8; 3]) -> bool {
     0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b) > 128.0
 }
@@ -222,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_sites_are_shown_as_such() {
+    fn unknown_sites_are_marked() {
         let site = Site {
             phase: 4,
             ..Site::default()
@@ -238,7 +212,7 @@ mod tests {
         assert!(html.contains(">?<") && html.contains(">300") && html.contains("a&lt;b"));
         assert!(!html.contains("No map"));
         let html = draw(&[panel(None), panel(Some(300.0))]).unwrap();
-        assert!(!html.contains(">?<") && html.contains("a&lt;b\u{201d}: no stiffness"));
+        assert!(!html.contains(">?<") && html.contains("a&lt;b\u{201d}: the stiffness is unknown"));
         assert_eq!(html.matches("<figure>").count(), 1);
     }
 }

@@ -1,116 +1,104 @@
-//! `report.html`: one session on one page that a person likes to read.
+//! `report.html`: the report of one session on one page.
 //!
-//! Self-contained: style, plots and numbers are inside, nothing is asked of any network, no script
-//! runs. Source: ours. [`plot`] draws, `charts` chooses the signals, [`map`] shows the patch, `felt` what a hand felt that
-//! went as it liked, `lump` whether
-//! the lump could be told, `rehearsal` what the steps of a script did, `attempts` how attempts at tasks went on, [`words`] explains, `numbers` lists. [`mod@volume`] is a page of its own, of what was built of a volume; so is [`identify`], of what a
-//! record told of its tissue.
+//! Self-contained: style, plots and numbers are inside, nothing is loaded from a network, no script runs. Source:
+//! ours. [`plot`] draws charts, `charts` selects their signals, [`map`] shows the patch, `exploration` the stiffness
+//! map of a free exploration, `detectability` the detectability of the lump. `rehearsal` shows the steps of a script,
+//! `attempts` the scores of tasks, [`words`] writes the text, `numbers` the table. [`mod@voxel_model`] is the page of
+//! a voxel model that was built, [`identify`] that of an identification.
 
 mod attempts;
 mod charts;
-mod felt;
+mod detectability;
+mod exploration;
 pub mod identify;
-mod lump;
 pub mod map;
 mod numbers;
 pub mod plot;
 mod rehearsal;
-pub mod volume;
+pub mod voxel_model;
 pub mod words;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use palpate_session::audit::Audit;
+use palpate_session::config::Config;
 
-use crate::metrics::press::{by_site, presses};
-use crate::metrics::{SessionFacts, SiteStiffness, Traces};
-use crate::still::Still;
+use crate::conclusion::{Evidence, operator_name};
+use crate::metrics::press::presses;
+use crate::render::Render;
 use crate::summary::{ContactSummary, Summary};
 
-pub use felt::Ground;
-pub use volume::render as volume;
-pub(crate) use words::quick;
+pub(crate) use exploration::ExplorationScene;
+pub use voxel_model::render as voxel_model;
+pub(crate) use words::quick_press_note;
 
-/// The same session in another mode, to be shown beside.
+/// The same session in another mode, for comparison.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Comparison {
+pub struct ModeComparison {
     /// Its name, such as `wave at 500 ms`.
     pub name: String,
-    /// What was felt at each site.
-    pub sites: Vec<SiteStiffness>,
-    /// What was felt altogether.
+    /// Contact as displayed in that mode.
     pub contact: ContactSummary,
-    /// Stiffness that a slow press would show by theory \[N/m\], if there is one.
+    /// Stiffness that a slow press would display by theory \[N/m\], if there is a closed form.
     pub slow_npm: Option<f64>,
 }
 
-/// All that a report is made of.
+/// Input of a report.
 #[derive(Debug, Clone, Copy)]
-pub struct ReportInput<'a> {
-    /// Title, such as the name of the run.
-    pub title: &'a str,
-    /// Who held the handle: `simulated operator`, unless a person did.
-    pub operator: &'a str,
-    /// What coupled it, as it was asked for.
-    pub mode: &'a str,
-    /// The numbers.
+pub(crate) struct ReportInput<'a> {
+    /// Records and facts of the session.
+    pub evidence: &'a Evidence<'a>,
+    /// Summary of the session.
     pub summary: &'a Summary,
-    /// Records of both sides.
-    pub traces: Traces<'a>,
     /// The auditor's verdict with its trace.
     pub audit: &'a Audit,
-    /// What the records do not show.
-    pub facts: &'a SessionFacts,
-    /// The same session in another mode.
-    pub comparison: Option<&'a Comparison>,
-    /// The effective configuration, as TOML.
-    pub config: &'a str,
-    /// Where a hand went as it liked; none of a scripted one, which presses sites.
-    pub ground: Option<&'a Ground>,
+    /// Scene of a free exploration; none for a scripted hand, which presses sites.
+    pub exploration: Option<&'a ExplorationScene>,
     /// Pictures of the tissue.
-    pub stills: &'a [Still],
-    /// Further sentences that a reader must know, such as how the network was impaired.
+    pub renders: &'a [Render],
+    /// Further notes for the reader, such as the emulated impairments of the network.
     pub notes: &'a [String],
 }
 
-/// The page, as HTML.
-#[must_use]
-pub fn render(input: &ReportInput<'_>) -> String {
-    let summary = input.summary;
-    let class = if summary.all_held() { "good" } else { "bad" };
-    let lead = words::opening(input);
-    let mut html = head(input.title, &summary.command, input.operator, class, &lead);
+/// Renders the page as HTML.
+pub(crate) fn render(input: &ReportInput<'_>) -> String {
+    let (evidence, summary) = (input.evidence, input.summary);
+    let (config, facts) = (evidence.config, evidence.facts);
+    let class = if summary.all_passed() { "good" } else { "bad" };
+    let lead = words::opening(evidence, summary);
+    let mut html = head(
+        &config.name,
+        &summary.command,
+        operator_name(config),
+        class,
+        &lead,
+    );
     for note in input.notes {
         html += &format!("<p class=\"note\">{}</p>", escape(note));
     }
     html += "</header>\n";
-    html += &words::cards(input);
-    html += &rehearsal::sections(input);
-    html += &attempts::sections(input);
-    if !input.traces.master.is_empty() || !input.traces.slave.is_empty() {
-        html += &stills(input.stills);
-        html += &patch(input);
-        let felt = input.ground.and_then(|ground| felt::body(input, ground));
-        html += &felt.map_or(String::new(), |body| {
-            section("felt", "Where it was stiff", &body)
-        });
-        let told = lump::body(&summary.contact);
-        html += &told.map_or(String::new(), |body| {
-            section("lump", "Can the lump be told?", &body)
-        });
+    html += &words::cards(summary);
+    html += &rehearsal::sections(evidence);
+    html += &attempts::sections(&facts.attempts);
+    if !evidence.traces.master.is_empty() || !evidence.traces.slave.is_empty() {
+        html += &render_figures(input.renders);
+        html += &patch(evidence, &summary.contact);
+        let stiffness = input
+            .exploration
+            .and_then(|scene| exploration::body(evidence, scene));
+        html += &optional("felt", "Stiffness map", stiffness);
+        let lump = detectability::body(&summary.contact);
+        html += &optional("lump", "Lump detectability", lump);
         html += &sections(input);
     }
     html += &section("checks", "Checks", &words::checks(&summary.checks));
-    html += &section(
-        "numbers",
-        "All numbers",
-        &numbers::table(summary, input.facts.networked),
-    );
-    html += &closing(input);
+    let numbers = numbers::table(summary, !facts.without_peer);
+    html += &section("numbers", "All numbers", &numbers);
+    html += &closing(config, summary);
     html + "</main></body></html>\n"
 }
 
-/// Begin of a page, up to its lead, which is HTML; title, command and tag are plain text.
+/// Start of a page, up to its lead, which is HTML; title, command and tag are plain text.
 #[must_use]
 pub fn head(title: &str, command: &str, tag: &str, class: &str, lead: &str) -> String {
     let title = escape(title);
@@ -126,148 +114,150 @@ pub fn head(title: &str, command: &str, tag: &str, class: &str, lead: &str) -> S
     )
 }
 
-/// Pictures with what they show; nothing without one.
-fn stills(stills: &[Still]) -> String {
-    let figure = |still: &Still| {
+/// Pictures with their captions; empty without one.
+fn render_figures(renders: &[Render]) -> String {
+    let figure = |render: &Render| {
         format!(
             "<figure class=\"still\"><img alt=\"{caption}\" src=\"data:image/png;base64,{}\">\
              <figcaption>{caption}</figcaption></figure>\n",
-            BASE64.encode(&still.png),
-            caption = escape(&still.caption),
+            BASE64.encode(&render.png),
+            caption = escape(&render.caption),
         )
     };
-    if stills.is_empty() {
-        return String::new();
-    }
-    let figures: String = stills.iter().map(figure).collect();
-    section("stills", "Pictures", &figures)
+    let figures = (!renders.is_empty()).then(|| renders.iter().map(figure).collect());
+    optional("stills", "Pictures", figures)
 }
 
-/// Stiffness map and comparison; nothing without known stiffness.
-fn patch(input: &ReportInput<'_>) -> String {
-    let sites = by_site(&presses(input.traces.master), &input.facts.sites);
-    let other = input
-        .comparison
-        .map(|c| (c.name.as_str(), c.sites.as_slice()));
-    let Some(maps) = map::draw(&map::panels(&sites, other)) else {
+/// Stiffness map and comparison; empty without known stiffness.
+fn patch(evidence: &Evidence<'_>, contact: &ContactSummary) -> String {
+    let other = evidence.comparison;
+    let Some(maps) = map::draw(&map::panels(&contact.sites, other)) else {
         return String::new();
     };
     let mut body = maps;
     body += "<p class=\"caption\">Stiffness in N/m at each site of the patch, seen from above; the \
              dashed ring marks the hidden lump. All maps share one scale.</p>";
-    if let Some(comparison) = input.comparison {
-        body += &compared(input.summary, comparison, &input.facts.mode);
+    if let Some(comparison) = other {
+        body += &comparison_table(contact, comparison, &evidence.facts.mode);
     }
-    section("patch", "The patch, as felt and as it is", &body)
+    section("patch", "The patch: displayed and true stiffness", &body)
 }
 
-fn compared(summary: &Summary, other: &Comparison, mode: &str) -> String {
-    let row = |name: &str, contact: &ContactSummary, slow_npm: Option<f64>| {
-        let cells = [
-            words::with_unit(contact.displayed_stiffness_npm, "N/m"),
-            words::percent(contact.stiffness_error),
-            words::percent(contact.contrast_transmission),
-            slow_npm.map_or("\u{2014}".to_owned(), |npm| {
-                words::with_unit(Some(npm), "N/m")
-            }),
-        ];
-        let cells = cells.map(|cell| format!("<td class=\"n\">{}</td>", escape(&cell)));
-        format!("<tr><td>{}</td>{}</tr>", escape(name), cells.concat())
-    };
-    let why = |name: &str, contact: &ContactSummary| {
+fn comparison_table(own: &ContactSummary, other: &ModeComparison, mode: &str) -> String {
+    let slow = other.slow_npm.map(|npm| words::with_unit(Some(npm), "N/m"));
+    let both = [(mode, own, None), (&*other.name, &other.contact, slow)];
+    let unknown = |(name, contact, _): &(&str, &ContactSummary, Option<String>)| {
         let reason = contact.stiffness_unknown.as_ref()?;
         let (name, reason) = (escape(name), escape(reason));
         Some(format!(
-            "<p class=\"caption\">{name}: no stiffness can be told; {reason}.</p>"
+            "<p class=\"caption\">{name}: stiffness unknown; {reason}.</p>"
         ))
     };
-    let names = [
-        "stiffness felt",
-        "error of it",
-        "contrast transmitted",
-        "slow press, by theory",
+    let reasons: String = both.iter().filter_map(unknown).collect();
+    let rows = both.map(|(name, contact, slow)| {
+        vec![
+            escape(name),
+            words::with_unit(contact.displayed_stiffness_npm, "N/m"),
+            words::percent(contact.stiffness_error),
+            words::percent(contact.contrast_transmission),
+            slow.unwrap_or("\u{2014}".to_owned()),
+        ]
+    });
+    let head = [
+        "coupling",
+        "#displayed stiffness",
+        "#stiffness error",
+        "#contrast transmitted",
+        "#slow press, by theory",
     ];
-    let head = names.map(|name| format!("<th class=\"n\">{name}</th>"));
-    let reasons = [
-        why(mode, &summary.contact),
-        why(&other.name, &other.contact),
-    ];
-    format!(
-        "<div class=\"wide\"><table><thead><tr><th>coupling</th>{}</tr></thead>\
-         <tbody>{}{}</tbody></table></div>{}",
-        head.concat(),
-        row(mode, &summary.contact, None),
-        row(&other.name, &other.contact, other.slow_npm),
-        reasons.into_iter().flatten().collect::<String>()
-    )
+    table(&head, rows) + &reasons
 }
 
 fn sections(input: &ReportInput<'_>) -> String {
+    let evidence = input.evidence;
+    let facts = evidence.facts;
     let mut html = String::new();
-    // without another side, the steps of a script have shown it
-    if input.facts.networked || input.facts.rehearsal.is_none() {
-        let body = charts::force(input) + &charts::position(input);
+    // without another side, the steps of a script show it
+    if !facts.without_peer || facts.rehearsal.is_none() {
+        let body = charts::force(evidence) + &charts::position(evidence);
         html += &section("force", "Force and position", &body);
     }
-    if !presses(input.traces.master).is_empty() {
-        html += &section("press", "One press, close", &charts::press(input));
+    if !presses(evidence.traces.master).is_empty() {
+        html += &section("press", "One press, close", &charts::press(evidence));
     }
     if input.audit.instants > 0 {
-        html += &section(
-            "energy",
-            "Energy in the channel",
-            &(charts::energy(input) + &charts::ledgers(input)),
-        );
+        let body = charts::energy(evidence, &input.audit.trace);
+        html += &section("energy", "Energy in the channel", &body);
     }
     if let Some(cells) = input.summary.twin.correction.as_ref()
         && !cells.is_empty()
     {
-        html += &section(
-            "correction",
-            "What corrections cost",
-            &charts::correction(cells),
-        );
+        let body = charts::correction(cells);
+        html += &section("correction", "Cost of corrections", &body);
     }
-    if !input.traces.slave.is_empty() {
-        html += &section(
-            "network",
-            "The network",
-            &(charts::delay(input) + &charts::rates(input)),
-        );
+    if !evidence.traces.slave.is_empty() {
+        let body = charts::delay(evidence) + &charts::rates(evidence);
+        html += &section("network", "The network", &body);
     }
-    if input.facts.live.is_some() {
-        html += &section("servo", "The servo loops", &charts::loops(input));
+    if facts.live_parts.is_some() {
+        html += &section("servo", "The servo loops", &charts::loops(evidence));
     }
     html
 }
 
-/// A section of a page; `body` is HTML.
+/// Table with its head; a name that begins with `#` is that of a column of numbers. Cells are HTML.
+pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let class = |name: &str| match name.starts_with('#') {
+        true => " class=\"n\"",
+        false => "",
+    };
+    let names = head.iter().map(|name| {
+        let text = escape(name.trim_start_matches('#'));
+        format!("<th{}>{text}</th>", class(name))
+    });
+    let names: String = names.collect();
+    let mut html = format!("<div class=\"wide\"><table><thead><tr>{names}</tr></thead><tbody>\n");
+    for row in rows {
+        let cells = head.iter().zip(row);
+        let cells = cells.map(|(name, cell)| format!("<td{}>{cell}</td>", class(name)));
+        html += &format!("<tr>{}</tr>\n", cells.collect::<String>());
+    }
+    html + "</tbody></table></div>\n"
+}
+
+/// Drawing below its name; the drawing is HTML.
+fn named(name: &str, drawing: &str) -> String {
+    let name = escape(name);
+    format!("<figure><div class=\"mapname\">{name}</div>{drawing}</figure>")
+}
+
+/// Section of a page, if it has content.
+fn optional(id: &str, title: &str, body: Option<String>) -> String {
+    body.map_or(String::new(), |body| section(id, title, &body))
+}
+
+/// Section of a page; `body` is HTML.
 #[must_use]
 pub fn section(id: &str, title: &str, body: &str) -> String {
     format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n")
 }
 
-fn closing(input: &ReportInput<'_>) -> String {
-    let summary = input.summary;
+fn closing(config: &Config, summary: &Summary) -> String {
     let mut facts = vec![format!("Palpate {}", escape(&summary.version))];
     facts.extend(summary.seed.map(|seed| format!("seed {seed}")));
     facts.extend(summary.ticks.map(|ticks| format!("{ticks} ticks a side")));
-    facts.extend(
-        summary
-            .trace_hash
-            .as_ref()
-            .map(|hash| format!("trace {}", escape(hash))),
-    );
-    facts.push(escape(input.operator));
+    let hash = summary.trace_hash.as_ref();
+    facts.extend(hash.map(|hash| format!("trace {}", escape(hash))));
+    facts.push(escape(operator_name(config)));
     format!(
         "<section id=\"config\"><details><summary>Configuration of this run</summary>\
          <pre>{}</pre></details></section>\n<footer>{}</footer>\n",
-        escape(input.config),
+        escape(&config.to_toml()),
         facts.join(" \u{b7} ")
     )
 }
 
-/// Text as HTML shows it literally.
+/// Escapes text for HTML.
 #[must_use]
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")

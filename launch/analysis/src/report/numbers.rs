@@ -1,4 +1,4 @@
-//! Every number of a summary with its meaning, as one table; what the run could not know is only named.
+//! Table of every number of a summary with its meaning; unknown numbers are listed by name.
 //!
 //! A row has a name and a field of [`Summary`]. Its unit and its meaning are those of the field's comment, from which
 //! the schema of `summary.json` is derived, too. Source: ours.
@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::escape;
-use super::words::{UNKNOWN, code, felt_in_words, with_unit};
+use super::words::{UNKNOWN, code, stiffness_in_words, with_unit};
 use crate::summary::{JSON_SCHEMA, Summary};
 
 /// Rows under one heading, of one part of the summary: the name of each and its field.
@@ -16,32 +16,32 @@ struct Group {
     rows: &'static [(&'static str, &'static str)],
 }
 
-/// Parts that are of what is between two sides.
-const BETWEEN: [&str; 3] = ["tracking", "link", "passivity"];
+/// Parts that describe the channel between two sides.
+const CHANNEL_PARTS: [&str; 3] = ["tracking", "link", "passivity"];
 
 const GROUPS: [Group; 7] = [
     Group {
-        heading: "What was felt",
+        heading: "Contact",
         part: "contact",
         rows: &[
-            ("Stiffness felt", "displayed_stiffness_npm"),
+            ("Displayed stiffness", "displayed_stiffness_npm"),
             ("Length of a press", "press_s"),
             ("True stiffness", "true_stiffness_npm"),
-            ("Error of stiffness", "stiffness_error"),
-            ("Contrast felt", "contrast_displayed"),
+            ("Stiffness error", "stiffness_error"),
+            ("Displayed contrast", "contrast_displayed"),
             ("True contrast", "contrast_true"),
-            ("Contrast transmitted", "contrast_transmission"),
+            ("Contrast transmission", "contrast_transmission"),
             ("Force difference", "force_rmse_n"),
             ("Largest force", "peak_force_n"),
         ],
     },
     Group {
-        heading: "How the robot followed",
+        heading: "Tracking",
         part: "tracking",
         rows: &[
-            ("Position difference", "position_rmse_mm"),
+            ("Position error", "position_rmse_mm"),
             ("Largest drift", "drift_mm_max"),
-            ("Drift at the end", "drift_mm_end"),
+            ("Residual drift at end", "drift_mm_end"),
             ("Longest resynchronisation", "resync_ms_max"),
         ],
     },
@@ -58,10 +58,13 @@ const GROUPS: [Group; 7] = [
             ("Frames to the hand", "packets_per_s_back"),
             ("Traffic", "bytes_per_s"),
             (
-                "Velocity as shown to the robot",
+                "Velocity reconstruction at the robot",
                 "reconstruction_inside_fwd",
             ),
-            ("Force as shown to the hand", "reconstruction_inside_back"),
+            (
+                "Force reconstruction at the hand",
+                "reconstruction_inside_back",
+            ),
         ],
     },
     Group {
@@ -73,7 +76,7 @@ const GROUPS: [Group; 7] = [
             ("Instants judged", "instants"),
             ("Gaps", "gaps"),
             ("Missing ticks", "missing_ticks"),
-            ("Left out", "left_out"),
+            ("Unpaired records", "left_out"),
             ("Interventions", "interventions"),
             ("Least energy in the twin", "twin_internal_energy_min_j"),
         ],
@@ -87,10 +90,10 @@ const GROUPS: [Group; 7] = [
             ("Elements", "elements"),
             ("Time of a step", "step_us_p50"),
             ("Time of a step, 99 %", "step_us_p99"),
-            ("How well the touched places were known", "confidence"),
-            ("Share of the twin in what was felt", "twin_share"),
-            ("What the mesh does to the twin's force", "mesh_error_rms_n"),
-            ("The same as a share", "mesh_error"),
+            ("Confidence in contact", "confidence"),
+            ("Share of the twin in the force", "twin_share"),
+            ("Mesh error of the force", "mesh_error_rms_n"),
+            ("Relative mesh error", "mesh_error"),
             ("Error of the twin's stiffness", "stiffness_error"),
             ("Contrast in the twin", "contrast_transmission"),
             ("Updates", "updates"),
@@ -103,14 +106,14 @@ const GROUPS: [Group; 7] = [
         part: "servo",
         rows: &[
             ("Period", "period_us"),
-            ("Woke late, half", "wake_us_p50"),
-            ("Woke late, 99 %", "wake_us_p99"),
-            ("Woke late, most", "wake_us_max"),
+            ("Late wake, median", "wake_us_p50"),
+            ("Late wake, 99 %", "wake_us_p99"),
+            ("Late wake, largest", "wake_us_max"),
             ("Bare timer, 99 %", "bare_timer_us_p99"),
-            ("Computed, 99.9 %", "compute_us_p999"),
+            ("CPU time of a tick, 99.9 %", "compute_us_p999"),
             ("Late ticks", "late_ticks"),
             ("Missed ticks", "missed_ticks"),
-            ("Masked ticks", "masked_ticks"),
+            ("Fallback ticks", "masked_ticks"),
             ("Records lost", "records_lost"),
             ("Allocations", "allocations"),
         ],
@@ -123,18 +126,18 @@ const GROUPS: [Group; 7] = [
             ("Faults", "faults"),
             ("Limits", "limit_hits"),
             ("Watchdog", "watchdog_trips"),
-            ("Motion unasked", "uncommanded_motion_mm_max"),
+            ("Uncommanded motion", "uncommanded_motion_mm_max"),
         ],
     },
 ];
 
-/// Table of numbers with their meaning; without another side, nothing of what is between the two.
+/// Table of numbers with their meaning; without another side, the parts of the channel are left out.
 pub(super) fn table(summary: &Summary, networked: bool) -> String {
-    // Keys are strings and floats never fail; the schema's own test reads it.
+    // keys are strings, and floats serialise without errors; the schema's own test parses it
     let values = serde_json::to_value(summary).unwrap_or_default();
     let schema: Value = serde_json::from_str(JSON_SCHEMA).unwrap_or_default();
     let mut html = String::from("<div class=\"wide\"><table><tbody>\n");
-    let between = |group: &&Group| BETWEEN.contains(&group.part);
+    let between = |group: &&Group| CHANNEL_PARTS.contains(&group.part);
     for group in GROUPS.iter().filter(|group| networked || !between(group)) {
         let heading = group.heading;
         html += &format!("<tr class=\"group\"><th colspan=\"3\">{heading}</th></tr>\n");
@@ -142,7 +145,7 @@ pub(super) fn table(summary: &Summary, networked: bool) -> String {
         for &(name, field) in group.rows {
             let meaning = meaning(&schema, group.part, field);
             let text = match field {
-                "displayed_stiffness_npm" => felt_in_words(&summary.contact),
+                "displayed_stiffness_npm" => stiffness_in_words(&summary.contact),
                 _ => shown(&values[group.part][field], unit(meaning)),
             };
             if text != UNKNOWN {
@@ -151,7 +154,7 @@ pub(super) fn table(summary: &Summary, networked: bool) -> String {
                     escape(&text),
                     code(&without_unit(meaning))
                 );
-            } else if !field.starts_with(OF_CODECS) {
+            } else if !field.starts_with(CODEC_FIELD_PREFIX) {
                 unknown.push(name);
             }
         }
@@ -165,16 +168,16 @@ pub(super) fn table(summary: &Summary, networked: bool) -> String {
     html + "</tbody></table></div>\n"
 }
 
-/// Begin of the fields that are not even named where no codec is.
-const OF_CODECS: &str = "reconstruction_inside";
+/// Prefix of the fields that are not listed without a codec.
+const CODEC_FIELD_PREFIX: &str = "reconstruction_inside";
 
-/// What the schema says of a field.
+/// Returns the description of a field in the schema.
 fn meaning<'a>(schema: &'a Value, part: &str, field: &str) -> &'a str {
     let field = &schema["properties"][part]["properties"][field];
     field["description"].as_str().unwrap_or_default()
 }
 
-/// What stands in brackets in a meaning.
+/// Returns the unit in brackets of a meaning.
 fn unit(meaning: &str) -> &str {
     let bracketed = meaning
         .split_once(" [")
@@ -186,8 +189,8 @@ fn without_unit(meaning: &str) -> String {
     meaning.replacen(&format!(" [{}]", unit(meaning)), "", 1)
 }
 
-/// A value for people: a share as a percentage, others in the unit that people use for the one of the summary; a list
-/// by its entries, counts by their names but for those that are 0.
+/// Formats a value: a share as a percentage, others in a readable unit; a list by its entries, counts by their names
+/// without those that are 0.
 fn shown(value: &Value, unit: &str) -> String {
     let list = |words: Vec<String>| match words.is_empty() {
         true => "none".to_owned(),
@@ -209,9 +212,9 @@ fn shown(value: &Value, unit: &str) -> String {
         Value::String(text) => text.clone(),
         Value::Array(all) => list(all.iter().map(|value| shown(value, "")).collect()),
         Value::Object(counts) => {
-            let acted = counts.iter().filter(|(_, count)| count.as_u64() != Some(0));
+            let nonzero = counts.iter().filter(|(_, count)| count.as_u64() != Some(0));
             list(
-                acted
+                nonzero
                     .map(|(name, count)| format!("{name} {count}"))
                     .collect(),
             )

@@ -1,8 +1,8 @@
-//! One way to draw a chart: crate plotters into SVG text that follows the page's colours.
+//! Charts: crate plotters into SVG text that follows the page's colours.
 //!
-//! plotters writes fixed colours; each [`Ink`] is drawn in a marker colour that is replaced by a
-//! class, so that the style sheet decides, in light and in dark. Everything is drawn at twice the
-//! size, because plotters rounds to whole units. Source: ours.
+//! plotters writes fixed colours; each [`Ink`] is drawn in a marker colour that is replaced by a class, so that the
+//! style sheet sets it, in light and in dark. Everything is drawn at twice the size, because plotters rounds to whole
+//! units. Source: ours.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -27,54 +27,46 @@ pub enum Ink {
     Master,
     /// The remote side.
     Slave,
-    /// What is true.
+    /// The truth.
     Truth,
-    /// Third and fourth series.
+    /// Third series.
     Third,
     /// Fourth series.
     Fourth,
 }
 
 impl Ink {
-    const ALL: [Self; 8] = [
-        Self::Text,
-        Self::Grid,
-        Self::Shade,
-        Self::Master,
-        Self::Slave,
-        Self::Truth,
-        Self::Third,
-        Self::Fourth,
+    /// Every colour with its name in the style sheet.
+    const NAMED: [(Self, &str); 8] = [
+        (Self::Text, "text"),
+        (Self::Grid, "grid"),
+        (Self::Shade, "shade"),
+        (Self::Master, "master"),
+        (Self::Slave, "slave"),
+        (Self::Truth, "truth"),
+        (Self::Third, "third"),
+        (Self::Fourth, "fourth"),
     ];
 
     /// Name in the style sheet.
-    pub fn class(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Grid => "grid",
-            Self::Shade => "shade",
-            Self::Master => "master",
-            Self::Slave => "slave",
-            Self::Truth => "truth",
-            Self::Third => "third",
-            Self::Fourth => "fourth",
-        }
+    pub(crate) fn class(self) -> &'static str {
+        Self::NAMED[self as usize].1
     }
 
-    /// A colour that nothing else uses.
+    /// Returns a colour that nothing else uses.
     fn marker(self) -> RGBColor {
         RGBColor(1, 2, 10 + self as u8)
     }
 }
 
-/// How points are joined.
+/// Shape of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum SeriesShape {
     /// A line through them.
     Line,
     /// A line with a mark at each, for few points, even a single one.
     Marked,
-    /// A thin line, for what is only a reference.
+    /// A thin line, for a reference.
     Thin,
     /// A translucent area: there along the upper edge, back along the lower.
     Area,
@@ -87,8 +79,8 @@ pub struct Series {
     pub name: String,
     /// Colour.
     pub ink: Ink,
-    /// How points are joined.
-    pub shape: Shape,
+    /// Shape of the series.
+    pub shape: SeriesShape,
     /// Space between dashes, in units of the SVG; 0 for a line without.
     pub gap: u32,
     /// The points.
@@ -96,19 +88,19 @@ pub struct Series {
 }
 
 impl Series {
-    /// A line.
+    /// Returns a line.
     pub fn line(name: &str, ink: Ink, points: Vec<(f64, f64)>) -> Self {
         Self {
             name: name.to_owned(),
             ink,
-            shape: Shape::Line,
+            shape: SeriesShape::Line,
             gap: 0,
             points,
         }
     }
 
-    /// The line of number `index` of many, from 0: inks are used in turn, with a longer gap in every round after
-    /// the first, so that none is left out and no two look the same.
+    /// Returns the line of number `index` of many, from 0: inks are used in turn, with a longer gap in every round
+    /// after the first, so that all look different.
     pub fn numbered(name: &str, inks: &[Ink], index: usize, points: Vec<(f64, f64)>) -> Self {
         let round = index / inks.len();
         let name = match round {
@@ -122,8 +114,8 @@ impl Series {
         }
     }
 
-    /// The same in another shape.
-    pub fn shaped(self, shape: Shape) -> Self {
+    /// Returns the series in another shape.
+    pub fn shaped(self, shape: SeriesShape) -> Self {
         Self { shape, ..self }
     }
 }
@@ -137,7 +129,7 @@ pub struct Chart {
     pub y: String,
     /// Height in units of the SVG, of `WIDTH`.
     pub height: u32,
-    /// Stretches of x that are shaded, with a word each.
+    /// Stretches of x that are shaded, with a label each.
     pub shades: Vec<(f64, f64, String)>,
     /// The traces.
     pub series: Vec<Series>,
@@ -152,10 +144,21 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// As a figure of HTML with a legend; a sentence if there is nothing to draw.
+    /// Returns a chart of some traces over `x`, both axes from their least to their largest value.
+    pub fn new(x: &str, y: &str, height: u32, series: Vec<Series>) -> Self {
+        Self {
+            x: x.to_owned(),
+            y: y.to_owned(),
+            height,
+            series,
+            ..Self::default()
+        }
+    }
+
+    /// Returns an HTML figure with a legend; a sentence if there is nothing to draw.
     pub fn figure(&self, describes: &str) -> String {
         let Some(svg) = self.svg() else {
-            return "<p class=\"none\">Nothing of this was recorded.</p>\n".to_owned();
+            return "<p class=\"none\">There are no records of this.</p>\n".to_owned();
         };
         let mut legend = String::new();
         let shown = |s: &&Series| !s.name.is_empty() && !s.points.is_empty();
@@ -178,7 +181,7 @@ impl Chart {
         let mut svg = String::new();
         {
             let area = SVGBackend::with_string(&mut svg, (WIDTH, self.height)).into_drawing_area();
-            // Writing into a string has no way to fail; a chart that did would be left out.
+            // writing into a string cannot fail; a chart that failed would be left out
             self.draw(&area, x, y).ok()?;
             area.present().ok()?;
         }
@@ -219,7 +222,7 @@ impl Chart {
         }
     }
 
-    /// Room beyond the end of the axis of x, where half of its last number hangs over.
+    /// Space beyond the end of the x axis for half of its last number.
     fn overhang(&self, x: &std::ops::Range<f64>) -> i32 {
         let last = self.label(x.end, x.end - x.start, self.x_decades);
         i32::try_from(last.chars().count()).map_or(24, |count| (9 * count).max(24))
@@ -263,34 +266,27 @@ impl Chart {
             .y_desc(&self.y)
             .draw()?;
         for series in &self.series {
-            let points = series
-                .points
-                .iter()
-                .copied()
-                .filter(|(x, y)| (x + y).is_finite());
+            let points = series.points.iter().copied();
+            let points: Vec<_> = points.filter(|(x, y)| (x + y).is_finite()).collect();
             let colour = series.ink.marker();
-            let marked = series.shape == Shape::Marked;
-            match series.shape {
-                Shape::Line | Shape::Marked => {
-                    let points: Vec<_> = points.collect();
-                    let marks = points.iter().filter(|_| marked);
-                    let marks = marks.map(|&at| Circle::new(at, 6, colour.filled()));
-                    chart.draw_series(marks)?;
-                    let style = colour.stroke_width(3);
-                    if series.gap > 0 {
-                        let dashes = DashedLineSeries::new(points, 16, series.gap, style);
-                        chart.draw_series(dashes)?;
-                    } else {
-                        chart.draw_series(LineSeries::new(points, style))?;
-                    }
-                }
-                Shape::Thin => {
-                    chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
-                }
-                Shape::Area => {
-                    let points: Vec<_> = points.collect();
-                    chart.draw_series([Polygon::new(points, colour.mix(0.28).filled())])?;
-                }
+            if series.shape == SeriesShape::Area {
+                chart.draw_series([Polygon::new(points, colour.mix(0.28).filled())])?;
+                continue;
+            }
+            let marks = points
+                .iter()
+                .filter(|_| series.shape == SeriesShape::Marked);
+            chart.draw_series(marks.map(|&at| Circle::new(at, 6, colour.filled())))?;
+            let style = colour.stroke_width(if series.shape == SeriesShape::Thin {
+                2
+            } else {
+                3
+            });
+            if series.gap > 0 {
+                let dashes = DashedLineSeries::new(points, 16, series.gap, style);
+                chart.draw_series(dashes)?;
+            } else {
+                chart.draw_series(LineSeries::new(points, style))?;
             }
         }
         Ok(())
@@ -307,15 +303,10 @@ fn text(size: u32, ink: Ink) -> TextStyle<'static> {
 fn tick_text(value: f64, span: f64) -> String {
     let digits = (1.0 - span.abs().max(1e-9).log10().floor()).clamp(0.0, 6.0) as usize;
     let text = format!("{value:.digits$}").replace('-', "\u{2212}");
-    if text.contains('.') {
-        let short = text.trim_end_matches('0').trim_end_matches('.');
-        return if short == "\u{2212}0" {
-            "0".to_owned()
-        } else {
-            short.to_owned()
-        };
+    match (digits, super::words::trimmed(&text)) {
+        (1.., "\u{2212}0") => "0".to_owned(),
+        (_, short) => short.to_owned(),
     }
-    text
 }
 
 fn power_of_ten(exponent: f64) -> String {
@@ -328,21 +319,15 @@ fn power_of_ten(exponent: f64) -> String {
     }
 }
 
-/// Marker colours become classes, the size becomes the page's.
+/// Replaces marker colours by classes, and the fixed size by the page's.
 fn themed(svg: &str, label: &str) -> String {
     let mut text = svg.to_owned();
-    for ink in Ink::ALL {
+    for (ink, class) in Ink::NAMED {
         let RGBColor(r, g, b) = ink.marker();
-        let class = ink.class();
-        text = text
-            .replace(
-                &format!("fill=\"#{r:02X}{g:02X}{b:02X}\""),
-                &format!("class=\"f-{class}\""),
-            )
-            .replace(
-                &format!("stroke=\"#{r:02X}{g:02X}{b:02X}\""),
-                &format!("class=\"s-{class}\""),
-            );
+        for what in ["fill", "stroke"] {
+            let colour = format!("{what}=\"#{r:02X}{g:02X}{b:02X}\"");
+            text = text.replace(&colour, &format!("class=\"{}-{class}\"", &what[..1]));
+        }
     }
     let Some((head, body)) = text.split_once("viewBox") else {
         return text;
@@ -358,8 +343,8 @@ fn themed(svg: &str, label: &str) -> String {
     .replace('\n', "")
 }
 
-/// A trace thinned to at most `columns` stretches of x, each by its least and its largest value,
-/// in the order in which they came, so that no peak is lost. Points come in order of x.
+/// Thins a trace to at most `columns` stretches of x, each by its least and its largest value, in their order, so that
+/// no peak is lost. Points must be in order of x.
 pub fn thin(points: &[(f64, f64)], columns: usize) -> Vec<(f64, f64)> {
     if points.len() <= 2 * columns.max(1) {
         return points.to_vec();
@@ -401,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn no_fixed_colour_is_left() {
+    fn figures_have_no_fixed_colours() {
         let chart = Chart {
             x: "time [s]".to_owned(),
             y: "force [N]".to_owned(),
@@ -414,18 +399,18 @@ mod tests {
                     vec![(0.0, 0.0), (1.0, f64::NAN), (2.0, 1.0)],
                 ),
                 Series::line("b", Ink::Slave, vec![(0.0, 0.0), (1.0, 1.0), (0.5, 0.2)])
-                    .shaped(Shape::Area),
+                    .shaped(SeriesShape::Area),
             ],
             ..Chart::default()
         };
         let figure = chart.figure("words");
         assert!(!figure.contains("=\"#"), "{figure}");
         assert!(figure.contains("class=\"s-master\"") && figure.contains("class=\"f-slave\""));
-        assert!(Chart::default().figure("").contains("Nothing of this"));
+        assert!(Chart::default().figure("").contains("no records of this"));
     }
 
     #[test]
-    fn tick_texts() {
+    fn tick_labels_are_short() {
         assert_eq!(tick_text(0.5, 2.0), "0.5");
         assert_eq!(tick_text(-0.0, 2.0), "0");
         assert_eq!(tick_text(12.0, 20.0), "12");

@@ -1,37 +1,31 @@
-//! The sections of a report on a rehearsed script: steps, force over them, what was taken out, what it looks like.
+//! Sections of a report on a rehearsed script: steps, force over time, amounts removed, drawings of the tissue.
 //!
-//! Source: ours. Sections and surface are drawn in the colours of the tissue, which are the scene's.
-
-use std::fmt::Write as _;
+//! Source: ours.
 
 use palpate_transport::trace::TickRecord;
 
-use super::plot::{COLUMNS, Chart, Ink, Series, thin};
+use super::charts::trace;
+use super::plot::{Chart, Ink, Series};
 use super::words::{number, with_unit};
-use super::{ReportInput, escape, section};
+use super::{escape, named, section, table};
+use crate::conclusion::Evidence;
 use crate::metrics::press::push_n;
-use crate::rehearsed::picture::{Pictures, Section, Seen};
-use crate::rehearsed::{Outcome, Rehearsed};
+use crate::rehearsal::TissueDrawings;
+use crate::rehearsal::specimen::LabelAmount;
+use crate::rehearsal::{RehearsalResult, ScriptOutcome, StepOutcome};
 
-/// Width of a picture in units of the SVG.
-const WIDTH: f64 = 1000.0;
-
-/// All sections; nothing without a script of steps.
-pub(super) fn sections(input: &ReportInput<'_>) -> String {
-    let Some(done) = &input.facts.rehearsal else {
+/// All sections; empty without a script of steps.
+pub(super) fn sections(evidence: &Evidence<'_>) -> String {
+    let Some(result) = &evidence.facts.rehearsal else {
         return String::new();
     };
-    section(
-        "steps",
-        "Step by step",
-        &(force(input, done) + &steps(&done.outcome)),
-    ) + &section("tissue", "The tissue in the end", &tissue(done))
+    let steps = force(evidence, result) + &steps(&result.outcome);
+    section("steps", "Steps", &steps) + &section("tissue", "The tissue at the end", &tissue(result))
 }
 
-/// The first paragraph: what was rehearsed, and how it ended.
-pub(super) fn opening(input: &ReportInput<'_>, done: &Rehearsed) -> String {
-    let outcome = &done.outcome;
-    let length_s = input.summary.duration_s.map(|s| (s * 10.0).round() / 10.0);
+/// First paragraph: script, scene and amount removed.
+pub(super) fn opening(outcome: &ScriptOutcome, duration_s: Option<f64>) -> String {
+    let length_s = duration_s.map(|s| (s * 10.0).round() / 10.0);
     let mut text = format!(
         "The script <b>{}</b> of {} steps on the scene <b>{}</b>, in {}. ",
         escape(&outcome.script),
@@ -40,225 +34,116 @@ pub(super) fn opening(input: &ReportInput<'_>, done: &Rehearsed) -> String {
         with_unit(length_s, "s")
     );
     if let Some(m3) = outcome.removed_m3 {
-        let _ = write!(
-            text,
-            "{} mm\u{b3} of tissue were taken out",
-            number(m3 * 1e9)
-        );
+        text += &format!("{} mm\u{b3} of tissue were removed", number(m3 * 1e9));
         if let Some(pieces) = outcome.pieces_count {
             let s = if pieces == 1 { "" } else { "s" };
-            let _ = write!(text, ", and what is left is {pieces} piece{s}");
+            text += &format!(", and the rest has {pieces} piece{s}");
         }
         text += ". ";
     }
     text
 }
 
-fn force(input: &ReportInput<'_>, done: &Rehearsed) -> String {
-    let master = input.traces.master;
-    let start_ns = master.first().map_or(0, |record| record.now_ns);
-    let trace = |value: &dyn Fn(&TickRecord) -> f64| -> Vec<(f64, f64)> {
-        let at_s = |record: &TickRecord| (record.now_ns - start_ns) as f64 * 1e-9;
-        let points: Vec<_> = master.iter().map(|r| (at_s(r), value(r))).collect();
-        thin(&points, COLUMNS)
-    };
+fn force(evidence: &Evidence<'_>, result: &RehearsalResult) -> String {
+    let trace = |value: fn(&TickRecord) -> f64| trace(evidence, evidence.traces.master, value);
     let sideways = |record: &TickRecord| record.port_force_n[0].hypot(record.port_force_n[1]);
-    let shades = (1..)
-        .zip(&done.outcome.steps)
-        .filter(|(number, _)| number % 2 == 1);
-    let chart = Chart {
-        x: "time [s]".to_owned(),
-        y: "force on the hand [N]".to_owned(),
-        height: 560,
-        shades: shades
-            .map(|(number, step)| (step.start_s, step.end_s, number.to_string()))
-            .collect(),
-        series: vec![
-            Series::line("sideways", Ink::Third, trace(&sideways)),
-            Series::line("upward", Ink::Master, trace(&push_n)),
-        ],
-        ..Chart::default()
+    let steps = (1..).zip(&result.outcome.steps);
+    let shades = steps.filter(|(number, _)| number % 2 == 1);
+    let shades = shades.map(|(number, step)| (step.start_s, step.end_s, number.to_string()));
+    let shades: Vec<_> = shades.collect();
+    let forces = vec![
+        Series::line("sideways", Ink::Third, trace(sideways)),
+        Series::line("upward", Ink::Master, trace(push_n)),
+    ];
+    let force = Chart {
+        shades: shades.clone(),
+        ..Chart::new("time [s]", "force on the hand [N]", 560, forces)
     };
+    let heights = vec![
+        Series::line("intended", Ink::Truth, trace(|r| r.intended_m[2] * 1e3)),
+        Series::line("handle", Ink::Master, trace(|r| r.position_m[2] * 1e3)),
+    ];
     let height = Chart {
-        x: "time [s]".to_owned(),
-        y: "height of the tool [mm]".to_owned(),
-        height: 420,
-        shades: chart.shades.clone(),
-        series: vec![
-            Series::line("meant", Ink::Truth, trace(&|r| r.intended_m[2] * 1e3)),
-            Series::line("handle", Ink::Master, trace(&|r| r.position_m[2] * 1e3)),
-        ],
-        ..Chart::default()
+        shades,
+        ..Chart::new("time [s]", "height of the tool [mm]", 420, heights)
     };
-    chart.figure("Every other step is shaded, with its number.")
+    force.figure("Every other step is shaded, with its number.")
         + &height.figure(
-            "Zero is the surface of the tissue at rest. The handle is where the hand means it to be but for the \
+            "Zero is the surface of the tissue at rest. The handle differs from the intended height by the \
              force over the stiffness of the hand.",
         )
 }
 
-fn steps(outcome: &Outcome) -> String {
-    let mut rows = String::new();
-    for (index, step) in (1..).zip(&outcome.steps) {
-        let count = |n: i64| {
-            if n == 0 {
-                String::new()
-            } else {
-                number(n as f64)
-            }
-        };
-        let _ = writeln!(
-            rows,
-            "<tr><td class=\"n\">{index}</td><td>{}</td><td>{}</td><td class=\"n\">{:.1} to {:.1}</td>\
-             <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-             <td class=\"n\">{}</td></tr>",
+fn steps(outcome: &ScriptOutcome) -> String {
+    let count = |n: i64| match n {
+        0 => String::new(),
+        n => number(n as f64),
+    };
+    let row = |(index, step): (usize, &StepOutcome)| {
+        vec![
+            index.to_string(),
             escape(&step.name),
             escape(&step.kind),
-            step.start_s,
-            step.end_s,
+            format!("{:.1} to {:.1}", step.start_s, step.end_s),
             number((step.peak_force_n * 1e3).round() * 1e-3),
             count(step.links_cut as i64),
             count(step.links_joined as i64),
             count(step.elements_removed),
             step.pieces.map_or("\u{2014}".to_owned(), |n| n.to_string()),
-        );
-    }
+        ]
+    };
     let head = [
-        ("n", ""),
-        ("", "step"),
-        ("", "what"),
-        ("n", "time [s]"),
-        ("n", "most force [N]"),
-        ("n", "links cut"),
-        ("n", "links made"),
-        ("n", "elements out"),
-        ("n", "pieces"),
+        "#",
+        "step",
+        "kind",
+        "#time [s]",
+        "#peak force [N]",
+        "#links cut",
+        "#links joined",
+        "#nodes removed",
+        "#pieces",
     ];
-    let head = head.map(|(class, name)| format!("<th class=\"{class}\">{name}</th>"));
-    format!(
-        "<div class=\"wide\"><table><thead><tr>{}</tr></thead><tbody>\n{rows}</tbody></table></div>\n",
-        head.concat()
-    )
+    table(&head, (1..).zip(&outcome.steps).map(row))
 }
 
-fn tissue(done: &Rehearsed) -> String {
-    let outcome = &done.outcome;
+fn tissue(result: &RehearsalResult) -> String {
+    let outcome = &result.outcome;
     if outcome.amounts.is_empty() {
-        return "<p class=\"none\">This tissue cannot be opened: nothing was cut.</p>\n".to_owned();
+        return "<p class=\"none\">This tissue cannot be edited: nothing was cut.</p>\n".to_owned();
     }
-    let mut rows = String::new();
-    for amount in &outcome.amounts {
-        let _ = writeln!(
-            rows,
-            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+    let row = |amount: &LabelAmount| {
+        vec![
             escape(&amount.label),
-            amount.elements_before,
-            amount.elements,
-            with_unit(Some(amount.removed_m3 * 1e9), "mm\u{b3}")
-        );
-    }
+            amount.elements_before.to_string(),
+            amount.elements.to_string(),
+            with_unit(Some(amount.removed_m3 * 1e9), "mm\u{b3}"),
+        ]
+    };
+    let head = ["label", "#nodes before", "#after", "#removed"];
     let pieces: Vec<String> = outcome.pieces.iter().map(u64::to_string).collect();
     format!(
-        "{}<div class=\"wide\"><table><thead><tr><th>label</th><th class=\"n\">elements before</th>\
-         <th class=\"n\">after</th><th class=\"n\">taken out</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n\
-         <p class=\"caption\">Elements of the largest pieces: {}.</p>\n",
-        pictures(&done.pictures),
+        "{}{}<p class=\"caption\">Nodes of the largest pieces: {}.</p>\n",
+        pictures(&result.drawings),
+        table(&head, outcome.amounts.iter().map(row)),
         pieces.join(", ")
     )
 }
 
-fn pictures(pictures: &Pictures) -> String {
+fn pictures(pictures: &TissueDrawings) -> String {
     let mut html = String::from("<div class=\"stills\">");
-    for section in pictures
-        .sections
-        .iter()
-        .filter(|section| !section.cells.is_empty())
-    {
-        let _ = write!(
-            html,
-            "<figure><div class=\"mapname\">{}</div>{}</figure>",
-            escape(&section.name),
-            drawn(section)
-        );
+    for (name, drawing) in &pictures.sections {
+        html += &named(name, drawing);
     }
-    html += "</div>\n<p class=\"caption\">Sections of the tissue at rest, through the middle of what was done: \
-             hollow is what was taken out, and a dark line is a cut between what is still there.</p>\n";
+    html += "</div>\n<p class=\"caption\">Sections of the tissue at rest, through the middle of the edits: \
+        hollow squares are removed nodes, and a dark line is a cut between present nodes.</p>\n";
     if pictures.surface.is_empty() {
         html += "<p class=\"none\">The surface has too many triangles to be drawn here.</p>\n";
     } else {
-        let _ = writeln!(
-            html,
-            "<figure class=\"still\">{}<figcaption>The surface at rest, seen from above and in front; faces that tools have \
-             opened show what is inside.</figcaption></figure>",
-            surface(&pictures.surface)
+        html += &format!(
+            "<figure class=\"still\">{}<figcaption>The surface at rest, seen from above and in front; faces opened by \
+             tools show the inside.</figcaption></figure>\n",
+            pictures.surface
         );
     }
     html
-}
-
-/// A section as squares.
-fn drawn(section: &Section) -> String {
-    let [width_mm, height_mm] = section.cell_mm;
-    let along = |axis: usize| section.cells.iter().map(move |cell| cell.at_mm[axis]);
-    let low = [0, 1].map(|axis| along(axis).fold(f64::MAX, f64::min));
-    let high = [0, 1].map(|axis| along(axis).fold(f64::MIN, f64::max));
-    let scale = WIDTH / (high[0] - low[0] + width_mm);
-    let tall = scale * (high[1] - low[1] + height_mm);
-    let (mut cells, mut cuts) = (String::new(), String::new());
-    for cell in &section.cells {
-        let (x, y) = (
-            scale * (cell.at_mm[0] - low[0]),
-            tall - scale * (cell.at_mm[1] - low[1] + height_mm),
-        );
-        let (wide, high) = (scale * width_mm, scale * height_mm);
-        let [r, g, b, _] = cell.colour;
-        let look = if cell.there { "" } else { " class=\"gone\"" };
-        let _ = write!(
-            cells,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" \
-             fill=\"#{r:02x}{g:02x}{b:02x}\"{look}/>"
-        );
-        if cell.cuts[0] {
-            let _ = write!(cuts, "M{:.1} {y:.1}v{high:.1}", x + wide);
-        }
-        if cell.cuts[1] {
-            let _ = write!(cuts, "M{x:.1} {y:.1}h{wide:.1}");
-        }
-    }
-    format!(
-        "<svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH:.0} {tall:.0}\">{cells}\
-         <path class=\"cut\" d=\"{cuts}\"/></svg>",
-        escape(&section.name)
-    )
-}
-
-/// Triangles, those farthest away first.
-fn surface(seen: &[Seen]) -> String {
-    let along = |axis: usize| {
-        let corners = seen.iter().flat_map(|one| one.corners_mm);
-        corners.map(move |corner| corner[axis])
-    };
-    let low = [0, 1].map(|axis| along(axis).fold(f64::MAX, f64::min));
-    let high = [0, 1].map(|axis| along(axis).fold(f64::MIN, f64::max));
-    let scale = WIDTH / (high[0] - low[0]).max(1e-9);
-    let tall = scale * (high[1] - low[1]);
-    let mut svg = String::new();
-    for one in seen {
-        let [r, g, b] = one.colour;
-        let _ = write!(
-            svg,
-            "<path fill=\"#{r:02x}{g:02x}{b:02x}\" stroke=\"#{r:02x}{g:02x}{b:02x}\" d=\""
-        );
-        for (corner, letter) in one.corners_mm.iter().zip(['M', 'L', 'L']) {
-            let (x, y) = (
-                scale * (corner[0] - low[0]),
-                tall - scale * (corner[1] - low[1]),
-            );
-            let _ = write!(svg, "{letter}{x:.1} {y:.1}");
-        }
-        svg += "Z\"/>";
-    }
-    format!(
-        "<svg role=\"img\" aria-label=\"the surface of the tissue\" viewBox=\"0 0 {WIDTH:.0} {tall:.0}\">{svg}</svg>"
-    )
 }

@@ -1,52 +1,55 @@
-//! What a report says in words: its first paragraph, its key figures, its tables. Source: ours.
+//! Text of a report: its first paragraph, its key figures, its table of checks. Source: ours.
 
 use palpate_session::audit::TOLERANCE_J;
 use palpate_transport::coupling::Mode;
 
-use super::{ReportInput, escape};
+use super::{escape, table};
+use crate::conclusion::{Evidence, operator_name};
 use crate::metrics::press::QUICK_S;
-use crate::summary::{Check, ContactSummary};
+use crate::summary::{Check, ContactSummary, Summary};
 
-/// What is said of a number that the run could not know.
-pub const UNKNOWN: &str = "not known";
+/// Text of an unknown number.
+pub(crate) const UNKNOWN: &str = "not known";
 
-/// A number for people: three significant digits, no exponent where it can be avoided.
+/// Formats a number: three significant digits, no exponent where it can be avoided.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "not a number".to_owned();
     }
     let size = value.abs();
-    let text = match size {
-        0.0 => return "0".to_owned(),
-        s if s < 1e-4 => {
-            return format!("{value:.1e}")
-                .replace(".0e", "e")
-                .replace('-', "\u{2212}");
-        }
-        s if s < 0.01 => format!("{value:.5}"),
-        s if s < 0.1 => format!("{value:.4}"),
-        s if s < 1.0 => format!("{value:.3}"),
-        s if s < 10.0 => format!("{value:.2}"),
-        s if s < 100.0 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
+    if size > 0.0 && size < 1e-4 {
+        let text = format!("{value:.1e}").replace(".0e", "e");
+        return text.replace('-', "\u{2212}");
+    }
+    let digits = match size {
+        0.0 => 0,
+        s if s < 0.01 => 5,
+        s if s < 0.1 => 4,
+        s if s < 1.0 => 3,
+        s if s < 10.0 => 2,
+        s if s < 100.0 => 1,
+        _ => 0,
     };
-    let text = if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    };
-    text.replace('-', "\u{2212}")
+    trimmed(&format!("{:.digits$}", value + 0.0)).replace('-', "\u{2212}")
 }
 
-/// The same with a unit, or that nobody knows.
+/// Removes zeros at the end of a decimal number.
+pub(crate) fn trimmed(text: &str) -> &str {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => text,
+    }
+}
+
+/// Formats a number with a unit, or as unknown.
 pub fn with_unit(value: Option<f64>, unit: &str) -> String {
     value.map_or(UNKNOWN.to_owned(), |v| {
         format!("{} {unit}", number(v)).trim().to_owned()
     })
 }
 
-/// The stiffness felt, or that it is unknown and why.
-pub(crate) fn felt_in_words(contact: &ContactSummary) -> String {
+/// Displayed stiffness, or the reason for which it is unknown.
+pub(crate) fn stiffness_in_words(contact: &ContactSummary) -> String {
     match (contact.displayed_stiffness_npm, &contact.stiffness_unknown) {
         (Some(npm), _) => format!("{} N/m", number(npm)),
         (None, Some(reason)) => format!("unknown: {reason}"),
@@ -54,8 +57,8 @@ pub(crate) fn felt_in_words(contact: &ContactSummary) -> String {
     }
 }
 
-/// That the presses were quick and what that does to the numbers; nothing for slow ones.
-pub fn quick(contact: &ContactSummary) -> Option<String> {
+/// Note on the effect of quick presses on the numbers; None for slow ones.
+pub(crate) fn quick_press_note(contact: &ContactSummary) -> Option<String> {
     let press_s = contact.press_s.filter(|&press_s| press_s < QUICK_S)?;
     Some(format!(
         "quick pushes of {press_s:.2} s, not slow presses of {QUICK_S} s or more: the difference is \
@@ -63,208 +66,166 @@ pub fn quick(contact: &ContactSummary) -> Option<String> {
     ))
 }
 
-/// The first paragraph: what happened, what was felt, whether all checks held.
-pub fn opening(input: &ReportInput<'_>) -> String {
-    let s = input.summary;
-    if let Some(done) = &input.facts.rehearsal
-        && !input.facts.networked
+/// First paragraph: conditions, displayed stiffness, result of the checks.
+pub(super) fn opening(evidence: &Evidence<'_>, s: &Summary) -> String {
+    let (config, facts) = (evidence.config, evidence.facts);
+    if let Some(result) = &facts.rehearsal
+        && facts.without_peer
     {
-        return super::rehearsal::opening(input, done) + &verdict(&s.checks);
+        return super::rehearsal::opening(&result.outcome, s.duration_s) + &verdict(&s.checks);
     }
     let mut text = format!(
         "A {} palpated for {}",
-        escape(input.operator),
+        escape(operator_name(config)),
         with_unit(s.duration_s.map(|d| (d * 10.0).round() / 10.0), "s")
     );
-    text += &match (s.link.rtt_ms_p50, s.link.loss) {
-        (Some(rtt), Some(loss)) => format!(
-            " through a network with a round trip of {} ms and {} % of the frames lost",
-            number(rtt),
-            number(loss * 100.0)
-        ),
-        (Some(rtt), None) => format!(" through a network with a round trip of {} ms", number(rtt)),
-        _ => String::new(),
-    };
-    if !input.facts.mode.is_empty() {
-        text += &format!(", coupled by <b>{}</b>", escape(input.mode));
-        if !claims_passivity(&input.facts.mode) {
+    if let Some(rtt) = s.link.rtt_ms_p50 {
+        text += &format!(" through a network with a round trip of {} ms", number(rtt));
+        if let Some(loss) = s.link.loss {
+            text += &format!(" and {} % of the frames lost", number(loss * 100.0));
+        }
+    }
+    if !facts.mode.is_empty() {
+        text += &format!(", coupled by <b>{}</b>", escape(&config.requested_modes()));
+        if !claims_passivity(&facts.mode) {
             text += ", which does not claim to be passive";
         }
     }
     text += ". ";
     let c = &s.contact;
     if let Some(reason) = &c.stiffness_unknown {
-        text += &format!(
-            "How stiff the tissue felt cannot be told: {}. ",
-            escape(reason)
-        );
+        let reason = escape(reason);
+        text += &format!("The displayed stiffness of the tissue is unknown: {reason}. ");
     }
-    if let (Some(felt), Some(truth)) = (c.displayed_stiffness_npm, c.true_stiffness_npm) {
-        let error = c.stiffness_error.unwrap_or(felt / truth - 1.0) * 100.0;
+    if let (Some(displayed), Some(truth)) = (c.displayed_stiffness_npm, c.true_stiffness_npm) {
+        let error = c.stiffness_error.unwrap_or(displayed / truth - 1.0) * 100.0;
         let than = if error < 0.0 { "softer" } else { "harder" };
         text += &format!(
-            "The tissue felt like {} N/m where it is {} N/m, {} % {than}{}. ",
-            number(felt),
+            "The displayed stiffness of the tissue was {} N/m, the true one {} N/m, {} % {than}{}. ",
+            number(displayed),
             number(truth),
             number((error.abs() * 10.0).round() / 10.0),
-            quick(c).map_or(String::new(), |words| format!(" <b>({words})</b>"))
+            quick_press_note(c).map_or(String::new(), |words| format!(" <b>({words})</b>"))
         );
     }
     if let Some(share) = c.contrast_transmission {
         text += &format!(
-            "Of the contrast of the hidden lump, {} % reached the hand. ",
+            "Of the contrast of the hidden lump, {} % was displayed to the hand. ",
             number((share * 100.0).round())
         );
     }
     text += &match s.passivity.violations {
-        Some(0) => {
-            "At no moment did the channel give out energy that it had not been given. ".into()
-        }
+        Some(0) => "At no instant did the channel emit more energy than it had received. ".into(),
         Some(n) => {
-            format!("<b>At {n} moments the channel gave out energy it had not been given.</b> ")
+            format!("<b>At {n} instants the channel emitted more energy than it had received.</b> ")
         }
         None => String::new(),
     };
     text + &verdict(&s.checks)
 }
 
-/// Whether a coupling of this name claims passivity.
+/// Returns true if a coupling of this name claims passivity.
 fn claims_passivity(mode: &str) -> bool {
-    Mode::named(mode).is_none_or(Mode::is_passive)
+    Mode::from_name(mode).is_none_or(Mode::is_passive)
 }
 
 fn verdict(checks: &[Check]) -> String {
-    let failed: Vec<_> = checks
-        .iter()
-        .filter(|c| !c.held)
-        .map(|c| escape(&c.name))
-        .collect();
+    let failed = checks.iter().filter(|c| !c.held);
+    let failed: Vec<_> = failed.map(|c| escape(&c.name)).collect();
     match (checks.len(), failed.len()) {
-        (0, _) => "Nothing was checked.".to_owned(),
-        (n, 0) => format!("All {n} checks held."),
-        (n, f) => format!(
-            "<b>{f} of {n} checks did not hold: {}.</b>",
-            failed.join(", ")
-        ),
+        (0, _) => "There were no checks.".to_owned(),
+        (n, 0) => format!("All {n} checks passed."),
+        (n, f) => format!("<b>{f} of {n} checks failed: {}.</b>", failed.join(", ")),
     }
 }
 
 /// Key figures at the top.
-pub(crate) fn cards(input: &ReportInput<'_>) -> String {
-    let s = input.summary;
-    let held = s.checks.iter().filter(|c| c.held).count();
-    let mut html = String::from("<div class=\"cards\">");
-    let mut card = |name: &str, value: String, unit: &str, under: String, class: &str| {
-        html += &card_html(name, value, unit, under, class);
+pub(super) fn cards(s: &Summary) -> String {
+    let passed = s.checks.iter().filter(|c| c.held);
+    let passed = format!("{}/{}", passed.count(), s.checks.len());
+    let class = if s.all_passed() { "good" } else { "bad" };
+    let mut cards = vec![card(class, "Checks", &passed, "", "passed")];
+    let mut show = |name: &str, value: &str, unit: &str, under: &str| {
+        cards.push(card("", name, value, unit, under));
     };
-    let class = if s.all_held() { "good" } else { "bad" };
-    card(
-        "Checks",
-        format!("{held}/{}", s.checks.len()),
-        "held",
-        String::new(),
-        class,
-    );
     if let Some(rtt) = s.link.rtt_ms_p50 {
         let p99 = s
             .link
             .rtt_ms_p99
-            .map_or(String::new(), |p| format!("99 % below {} ms", number(p)));
-        card("Round trip", number(rtt), "ms", p99, "");
+            .map(|p| format!("99 % below {} ms", number(p)));
+        show("Round trip", &number(rtt), "ms", &p99.unwrap_or_default());
     }
-    contact_cards(input, &mut card);
-    if let Some(done) = &s.rehearsal {
-        let mm3 = done.removed_m3.map(|m3| number((m3 * 1e9).round()));
-        if let Some((mm3, pieces)) = mm3.zip(done.pieces_count) {
-            card("Taken out", mm3, "mm\u{b3}", "of tissue".to_owned(), "");
-            card(
-                "Pieces",
-                pieces.to_string(),
-                "",
-                "at the end".to_owned(),
-                "",
-            );
-        }
+    contact_cards(&s.contact, &mut show);
+    if let Some(outcome) = &s.rehearsal
+        && let Some((m3, pieces)) = outcome.removed_m3.zip(outcome.pieces_count)
+    {
+        show(
+            "Removed",
+            &number((m3 * 1e9).round()),
+            "mm\u{b3}",
+            "of tissue",
+        );
+        show("Pieces", &pieces.to_string(), "", "at the end");
     }
     if let Some(least) = s.passivity.min_channel_energy_j {
-        // what the judge forgives as rounding is no energy
+        // an energy within the auditor's tolerance is rounding
         let least_mj = if least.abs() <= TOLERANCE_J {
             0.0
         } else {
             least * 1e3
         };
-        card(
-            "Least energy",
-            number(least_mj),
-            "mJ",
-            "in the channel, ever".to_owned(),
-            "",
-        );
+        show("Least energy", &number(least_mj), "mJ", "in the channel");
     }
     if let Some(p99) = s.servo.wake_us_p99 {
-        card(
-            "Servo wake-up",
-            number(p99),
-            "\u{b5}s late",
-            "99 % of the ticks".to_owned(),
-            "",
+        show(
+            "Late wake",
+            &number(p99),
+            "\u{b5}s",
+            "99 % of the ticks are below",
         );
     }
-    html + "</div>\n"
+    format!("<div class=\"cards\">{}</div>\n", cards.concat())
 }
 
-/// Key figures of what was felt.
-fn contact_cards(input: &ReportInput<'_>, card: &mut impl FnMut(&str, String, &str, String, &str)) {
-    let s = input.summary;
-    let mut truth = format!("true {}", with_unit(s.contact.true_stiffness_npm, "N/m"));
-    if quick(&s.contact).is_some() {
+/// Key figures of the displayed contact.
+fn contact_cards(c: &ContactSummary, show: &mut impl FnMut(&str, &str, &str, &str)) {
+    let mut truth = format!("true {}", with_unit(c.true_stiffness_npm, "N/m"));
+    if quick_press_note(c).is_some() {
         truth += "; quick pushes";
     }
-    match s.contact.displayed_stiffness_npm {
-        Some(felt) => card("Felt stiffness", number(felt), "N/m", truth, ""),
-        None if s.contact.stiffness_unknown.is_some() => {
-            card("Felt stiffness", "unknown".to_owned(), "", truth, "");
-        }
+    match c.displayed_stiffness_npm {
+        Some(displayed) => show("Displayed stiffness", &number(displayed), "N/m", &truth),
+        None if c.stiffness_unknown.is_some() => show("Displayed stiffness", "unknown", "", &truth),
         None => {}
     }
-    if let Some(share) = s.contact.contrast_transmission {
-        card(
+    if let Some(share) = c.contrast_transmission {
+        let [displayed, truth] = [c.contrast_displayed, c.contrast_true].map(percent);
+        let under = format!("displayed {displayed}, true {truth}");
+        show(
             "Lump contrast",
-            number((share * 100.0).round()),
+            &number((share * 100.0).round()),
             "%",
-            format!(
-                "felt {}, true {}",
-                percent(s.contact.contrast_displayed),
-                percent(s.contact.contrast_true)
-            ),
-            "",
+            &under,
         );
     }
-    if let Some(peak) = s.contact.peak_force_n {
-        card(
-            "Largest force",
-            number(peak),
-            "N",
-            "on the hand".to_owned(),
-            "",
-        );
+    if let Some(peak) = c.peak_force_n {
+        show("Largest force", &number(peak), "N", "on the hand");
     }
 }
 
-fn card_html(name: &str, value: String, unit: &str, under: String, class: &str) -> String {
+fn card(class: &str, name: &str, value: &str, unit: &str, under: &str) -> String {
     format!(
-        "<div class=\"card {class}\"><div class=\"name\">{name}</div><div \
-         class=\"value\">{value}\
+        "<div class=\"card {class}\"><div class=\"name\">{name}</div><div class=\"value\">{value}\
          <small>{unit}</small></div><div class=\"under\">{under}</div></div>"
     )
 }
 
-/// A text as it stands, but for what is between backticks: that is code.
+/// Escapes a text for HTML, with the parts between backticks as code.
 pub fn code(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     let mut html = String::new();
     for (index, part) in parts.iter().enumerate() {
-        // one without another is no code
+        // an unpaired backtick starts no code
         let (begin, end) = match (index % 2 == 1, index + 1 < parts.len()) {
             (true, true) => ("<code>", "</code>"),
             (true, false) => ("`", ""),
@@ -275,38 +236,30 @@ pub fn code(text: &str) -> String {
     html
 }
 
-/// Table of the checks.
-pub fn checks(checks: &[Check]) -> String {
+/// Table of the checks, with PASS or FAIL, value and limit.
+pub(super) fn checks(checks: &[Check]) -> String {
     if checks.is_empty() {
-        return "<p class=\"none\">This run stated nothing about itself.</p>\n".to_owned();
+        return "<p class=\"none\">This run has no checks.</p>\n".to_owned();
     }
-    let rows: String = checks
-        .iter()
-        .map(|c| {
-            let (class, word) = if c.held {
-                ("good", "held")
-            } else {
-                ("bad", "did not hold")
-            };
-            format!(
-                "<tr><td><span class=\"pill {class}\">{word}</span></td><td>{}</td>\
-                 <td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
-                code(&c.name),
-                c.value.map_or(UNKNOWN.to_owned(), number),
-                c.asked(&number(c.limit)),
-                escape(&c.unit).replace("^3", "\u{b3}")
-            )
-        })
-        .collect();
-    format!(
-        "<div class=\"wide\"><table><thead><tr><th></th><th>what</th><th class=\"n\">found</th>\
-         <th \
-          class=\"n\">limit</th><th>unit</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n"
-    )
+    let row = |c: &Check| {
+        let (class, word) = match c.held {
+            true => ("good", "PASS"),
+            false => ("bad", "FAIL"),
+        };
+        vec![
+            format!("<span class=\"pill {class}\">{word}</span>"),
+            code(&c.name),
+            c.value.map_or(UNKNOWN.to_owned(), number),
+            c.requirement(&number(c.limit)),
+            escape(&c.unit).replace("^3", "\u{b3}"),
+        ]
+    };
+    let head = ["", "check", "#value", "#limit", "unit"];
+    table(&head, checks.iter().map(row))
 }
 
-/// A share as a percentage with its sign, or that nobody knows.
-pub fn percent(value: Option<f64>) -> String {
+/// Formats a share as a percentage, or as unknown.
+pub(crate) fn percent(value: Option<f64>) -> String {
     with_unit(value.map(|v| v * 100.0), "%")
 }
 
@@ -315,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_quoted_is_code_and_the_rest_as_it_stands() {
+    fn text_in_backticks_becomes_code() {
         assert_eq!(
             code("the cut `a<b` holds"),
             "the cut <code>a&lt;b</code> holds"
@@ -325,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_for_people() {
+    fn numbers_have_three_significant_digits() {
         assert_eq!(number(0.0), "0");
         assert_eq!(number(-1e-9), "\u{2212}1e\u{2212}9");
         assert_eq!(number(0.34615), "0.346");

@@ -1,7 +1,7 @@
-// The console's page: joins the link, the view, the pointer, the strips and the controls.
+// Page of the console: connects the link, the view, the pointer, the strips and the controls.
 
 import { Controls } from "./controls.js";
-import { Felt, color } from "./felt.js";
+import { StiffnessMap, color } from "./stiffness_map.js";
 import { Link } from "./link.js";
 import { Pointer } from "./pointer.js";
 import { Practice } from "./practice.js";
@@ -16,7 +16,7 @@ const NUMBERS_MS = 200;
 
 const scene = new Scene(at("scene"));
 const viewer = new Viewer(scene);
-const felt = new Felt(scene);
+const stiffnessMap = new StiffnessMap(scene);
 const strips = new Strips(at("strips"), scene);
 const seen = { state: null, frames: 0, surfaces: 0, pictures: 0, work_ms: 0, echo_ms: null, echoes: [], said_ms: NaN };
 const pointer = new Pointer(scene, at("scene"), (aim) => link.aim(aim));
@@ -33,19 +33,19 @@ const link = new Link({
     version = hello.version;
     session(hello.session);
     if (hello.session?.for === "recording") {
-      seen.recording ??= new Recording({ link, scene, felt, controls });
+      seen.recording ??= new Recording({ link, scene, stiffnessMap, controls });
       seen.recording.hello(hello);
     }
   },
   facts: (word) => session(word.session),
   role: (role) => controls.role(role),
   refused: ({ text }) => controls.say(text, "bad"),
-  shelf: (word) => seen.recording?.shelf(word),
+  overview: (word) => seen.recording?.overview(word),
   moment: (word) => seen.recording?.moment(word),
   mesh: (frame) => {
     if (frame.place) return seen.recording?.mesh(frame);
     scene.mesh(frame);
-    felt.clear();
+    stiffnessMap.clear();
     practice.marks.show(practice.now?.task);
   },
   surface: (frame) => {
@@ -59,23 +59,23 @@ const link = new Link({
     seen.frames++;
     seen.state = frame;
     pointer.tool_m = frame.master.position_m;
-    felt.take(frame);
+    stiffnessMap.take(frame);
     if (!seen.recording) strips.take(frame);
   },
 });
 const controls = new Controls(link, pointer);
 const trial = new Trial(link, pointer);
 const practice = new Practice({
-  scene, felt, pointer, ask: (order) => controls.ask(order), place: () => seen.state?.master.position_m.slice(0, 2),
+  scene, stiffnessMap, pointer, ask: (order) => controls.ask(order), place: () => seen.state?.master.position_m.slice(0, 2),
 });
 let version = "";
 
-/** What is shown is this session from now on. */
+/** Shows this session from now on. */
 function session(facts) {
   document.body.dataset.for = facts?.for ?? "session";
   controls.hello({ session: facts, version });
   const { tool, second } = facts?.rehearsal ?? {};
-  if (facts?.tool_radius_m) scene.wield({ radius_m: facts.tool_radius_m, edges_m: facts.tool_edges_m, kind: tool, other: second?.tool });
+  if (facts?.tool_radius_m) scene.changeTool({ radius_m: facts.tool_radius_m, edges_m: facts.tool_edges_m, kind: tool, other: second?.tool });
   practice.facts(facts);
   trial.told(facts?.trial ?? null);
   strips.resize();
@@ -91,10 +91,10 @@ function theme(name) {
 at("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 at("paint").addEventListener("change", ({ target }) => {
-  felt.kind = target.value;
-  felt.stale = true;
+  stiffnessMap.kind = target.value;
+  stiffnessMap.stale = true;
 });
-at("clear").addEventListener("click", () => felt.clear());
+at("clear").addEventListener("click", () => stiffnessMap.clear());
 at("reset").addEventListener("click", () => scene.reset());
 const scale = at("scale").getContext("2d");
 for (let x = 0; x < 160; x++) {
@@ -104,7 +104,7 @@ for (let x = 0; x < 160; x++) {
 
 let [painted, numbered, counted, pictures, drawn_ms] = [0, 0, 0, 0, 0];
 
-/** Once a picture of the screen. */
+/** Draws one frame of the screen. */
 function picture(now_ms) {
   requestAnimationFrame(picture);
   const begun_ms = performance.now();
@@ -121,13 +121,13 @@ function picture(now_ms) {
     write("parked-force", parked_n.toFixed(2));
     const depth_m = (scene.top_m ?? NaN) + scene.radius_m - frame.master.position_m[2];
     write("depth", Number.isFinite(depth_m) ? Math.abs(1e3 * depth_m).toFixed(1) : "–");
-    write("depth-way", depth_m < 0 ? "above the tissue" : "deep");
+    write("depth-way", depth_m < 0 ? "above the tissue" : "indentation depth");
     const [x_mm, y_mm] = frame.master.position_m.map((m) => Math.round(1e3 * m));
     write("place", `x ${x_mm}, y ${y_mm} mm`);
   }
   if (now_ms - painted > 60) {
     painted = now_ms;
-    legend(felt.paint());
+    legend(stiffnessMap.paint());
   }
   if (scene.draw()) pictures++;
   scene.afford(now_ms - drawn_ms);
@@ -147,17 +147,17 @@ function picture(now_ms) {
   [pictures, link.work_ms, counted] = [0, 0, now_ms];
 }
 
-/** Words that are the same are not laid out again. */
+/** Writes changed texts only, to avoid a new layout. */
 function write(id, text) {
   if (at(id).textContent !== text) at(id).textContent = text;
 }
 
-/** A handle that the session does not count as held for a while must be taken again. */
+/** Releases a handle that the session has not counted as held for a while. */
 function letGo(now_ms, { master }) {
   if (!pointer.held || master.state === 1) seen.held_ms = now_ms;
   else if (now_ms - seen.held_ms > 800) {
     pointer.release();
-    controls.say(master.ordered === 1 ? "the handle was let go: take it again" : "stopped: Enable lets it go on", "bad");
+    controls.say(master.ordered === 1 ? "the handle was released: take it again" : "stopped: press Enable to resume", "bad");
   }
 }
 
@@ -169,7 +169,7 @@ function legend(words) {
   write("scale-name", words.name);
 }
 
-/** From the word of the pointer to the picture drawn of a state that had it: the median of the last ones. */
+/** Latency from a pointer message to the frame that shows its effect: the median of the last ones. */
 function echo({ master }) {
   if (!Number.isFinite(master.said_ms) || master.said_ms === seen.said_ms) return;
   seen.said_ms = master.said_ms;
@@ -179,5 +179,5 @@ function echo({ master }) {
 }
 
 requestAnimationFrame(picture);
-// for whoever drives this page by a program
-window.palpate = { seen, scene, viewer, felt, pointer, link, practice, trial };
+// for programs that control this page
+window.palpate = { seen, scene, viewer, stiffnessMap, pointer, link, practice, trial };

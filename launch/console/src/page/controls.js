@@ -1,4 +1,4 @@
-// Buttons, sliders and numbers: what they show, and what they ask for.
+// Buttons, sliders and numbers: their display, and their orders.
 
 import { STATES, STALE } from "./wire.js";
 
@@ -6,7 +6,7 @@ const at = (id) => document.getElementById(id);
 const BANNER_MS = 8000;
 const MOODS = { stopped: "bad", enabled: "good", free: "quiet", paused: "wait", fault: "bad" };
 
-/** What a side does: what it was told, and where that lets it, what it makes of it. */
+/** State of a side: as commanded, or its own state where the command allows motion. */
 function standing(side) {
   if (!side.spoken) return "–";
   if (side.ordered === 0) return "stopped";
@@ -24,7 +24,7 @@ export class Controls {
     this.click("pause", { do: "state", word: "pause" });
     this.click("resume", { do: "state", word: "resume" });
     this.click("operate", () => ({ do: this.operator ? "watch" : "operate" }));
-    // not modal: the stop stays in reach
+    // not modal: the stop button stays reachable
     at("end").addEventListener("click", () => {
       at("ending").returnValue = "";
       at("ending").show();
@@ -39,7 +39,7 @@ export class Controls {
     at("present").addEventListener("change", ({ target }) => this.present(target.checked));
     at("grip").addEventListener("change", ({ target }) => {
       this.pointer.closed = target.checked;
-      if (this.pointer.held) this.pointer.tell();
+      if (this.pointer.held) this.pointer.send();
     });
     at("clutch").addEventListener("change", ({ target }) => (this.pointer.clutch = target.checked));
     addEventListener("keydown", (event) => event.key === "c" && this.clutch(true));
@@ -56,7 +56,7 @@ export class Controls {
     at(id).addEventListener("click", () => this.ask(typeof order === "function" ? order() : order));
   }
 
-  /** Shows what it would be while it is moved, and asks for it when it is let go. */
+  /** Shows its value while it is moved, and sends its order when it is released. */
   slider(id, words, order) {
     const input = at(id);
     const show = () => (at(`${id}-value`).value = words(Number(input.value)));
@@ -68,7 +68,7 @@ export class Controls {
     };
   }
 
-  /** With a pointer: whether it holds the handle; without: whether the scripted hand's motion passes. */
+  /** With a pointer: takes or releases the handle; without: lets the scripted hand move or pauses it. */
   present(wanted) {
     if (this.facts?.pointer) return wanted ? this.pointer.take("keys") : this.pointer.release();
     this.ask({ do: "state", side: "master", word: wanted ? "resume" : "pause" });
@@ -89,13 +89,13 @@ export class Controls {
 
   say(text, mood) {
     Object.assign(at("notice"), { textContent: text }).dataset.mood = mood;
-    // what went wrong is said where the person looks; what went well does not cover the picture
+    // an error is shown over the view; a success does not cover it
     Object.assign(at("banner"), { textContent: text, hidden: mood !== "bad" });
     clearTimeout(this.bannered);
     this.bannered = setTimeout(() => (at("banner").hidden = true), BANNER_MS);
   }
 
-  /** What the session is. */
+  /** Shows the facts of the session. */
   hello({ session, version }) {
     this.facts = session ?? {};
     const { name, pointer, modes, link, impedance_nspm, duration_s, twin } = this.facts;
@@ -105,9 +105,9 @@ export class Controls {
     at("mode").replaceChildren(...(modes ?? []).map(({ name, now }) => new Option(MODE(name, now), name)));
     at("mode").value = this.facts.mode;
     at("depth-slider").hidden = at("hint").hidden = !pointer;
-    at("hint").textContent = "Hold the left button on the tissue: the tool comes. Wheel, or Shift and drag down, presses. "
-      + "Keys: Space takes and lets go, arrows move, Page Down presses. Right button turns the view. Squares are 10 mm."
-      + (pointer && this.facts.for !== "rehearsal" ? " Orange is the robot." : "");
+    at("hint").textContent = "Hold the left button on the tissue to take the tool there. The wheel, or Shift and a drag down, presses. "
+      + "Keys: Space takes and releases the handle, arrows move, Page Down presses. The right button turns the view. Squares are 10 mm. "
+      + (pointer && this.facts.for !== "rehearsal" ? "Orange is the robot." : "");
     at("network").hidden = !link;
     if (link) {
       at("delay").show(link.forward.oneway_ms);
@@ -119,7 +119,7 @@ export class Controls {
     this.ending(false);
   }
 
-  /** A session that ends says so at once, and where its files are. */
+  /** Announces the end of a session, and the folder of its files. */
   ending(over) {
     const { folder } = this.facts?.ending ?? {};
     if (folder && !over) this.connection("ending: writing files", "wait");
@@ -146,7 +146,7 @@ export class Controls {
     for (const control of document.querySelectorAll("#motion button, #motion input, #coupling *, #network *, #end, #press, fieldset.rehearsal-only")) {
       control.disabled = over || !operator;
     }
-    at("operate").textContent = operator ? "Only watch" : "Operate";
+    at("operate").textContent = operator ? "Release control" : "Take control";
     at("operate").disabled = over || (!operator && taken);
   }
 
@@ -154,10 +154,10 @@ export class Controls {
     Object.assign(at("connection"), { textContent: text }).dataset.mood = mood;
   }
 
-  /** What changes all the time; called a few times a second. */
+  /** Shows numbers that change all the time; called a few times a second. */
   state(frame, seen) {
     const { master, slave } = frame;
-    for (const [id, who, side] of [["master-state", "hand", master], ["slave-state", "robot", slave]]) {
+    for (const [id, who, side] of [["master-state", "master", master], ["slave-state", "slave", slave]]) {
       const name = standing(side);
       const stale = side.spoken && side.events & STALE;
       Object.assign(at(id), { textContent: `${who} ${name}${stale ? ", no frames" : ""}` }).dataset.mood = stale ? "wait" : MOODS[name] ?? "quiet";
@@ -170,28 +170,29 @@ export class Controls {
     if (document.activeElement !== at("press")) at("press").value = (1e3 * this.pointer.depth_m).toFixed(1);
     const aim_mm = 1e3 * this.pointer.depth_m;
     at("press-value").value = `${Math.abs(aim_mm).toFixed(1)} mm ${aim_mm < 0 ? "above" : "deep"}`;
-    // the page of one side alone knows no numbers of the other
-    const both = (hand, robot) => `${hand} / ${slave.spoken ? robot : "–"}`;
+    // without the other side its numbers are missing; a rehearsal has none
+    const alone = this.facts?.for === "rehearsal";
+    const both = (master_text, slave_text) => alone ? master_text : `${master_text} / ${slave.spoken ? slave_text : "–"}`;
     const rows = {
       "round trip": ms(master.rtt_s), "one way": `${ms(master.oneway_s)} ± ${ms(master.bound_s)}`,
-      "packets in / out": `${both(this.rate("in", master.received, frame.at_s), this.rate("out", slave.received, frame.at_s))} /s`,
-      "ticks": `${both(this.rate("hand", master.tick, frame.at_s), this.rate("robot", slave.tick, frame.at_s))} /s`,
-      "late ticks": both(master.late, slave.late), "computing": `${both(master.compute_us.toFixed(0), slave.compute_us.toFixed(0))} µs`,
-      "impedance": `${master.impedance_nspm.toFixed(1)} N s/m`, "twin known here": `${(100 * master.confidence).toFixed(0)} %`,
-      "limits acting": limits(master.events | slave.events), "pictures": `${seen.pictures} /s, ${seen.work_ms.toFixed(1)} ms each`,
+      "impedance": `${master.impedance_nspm.toFixed(1)} N s/m`, "twin confidence": `${(100 * master.confidence).toFixed(0)} %`,
+      "side": "master / slave",
+      "frames received": `${both(this.rate("in", master.received, frame.at_s), this.rate("out", slave.received, frame.at_s))} Hz`,
+      "tick rate": `${both(this.rate("hand", master.tick, frame.at_s), this.rate("robot", slave.tick, frame.at_s))} Hz`,
+      "late ticks": both(master.late, slave.late), "tick time": `${both(master.compute_us.toFixed(0), slave.compute_us.toFixed(0))} µs`,
+      "active limits": limits(master.events | slave.events), "rendering": `${seen.pictures} fps, ${seen.work_ms.toFixed(1)} ms/frame`,
     };
     if (Number.isFinite(master.pointer_hz)) {
-      rows["pointer"] = `${master.pointer_hz.toFixed(0)} /s, ${(1e3 * master.pointer_age_s).toFixed(0)} ms old`;
-      rows["pointer to picture"] = seen.echo_ms === null ? "–" : `${seen.echo_ms.toFixed(0)} ms`;
+      rows["pointer"] = `${master.pointer_hz.toFixed(0)} Hz, ${(1e3 * master.pointer_age_s).toFixed(0)} ms old`;
+      rows["pointer-to-display latency"] = seen.echo_ms === null ? "–" : `${seen.echo_ms.toFixed(0)} ms`;
     }
-    if (this.facts?.for === "rehearsal") {
+    if (alone) {
       const left_s = Math.max(0, (this.facts.ends_unix_ms - Date.now()) / 1e3);
       rows["time left"] = `${Math.floor(left_s / 60)} min ${Math.floor(left_s % 60)} s`;
-      for (const name of BETWEEN) delete rows[name];
-      for (const name of ["ticks", "late ticks", "computing"]) rows[name] = rows[name].replace(/ \/ ([\d.]+|–)/, "");
+      for (const name of CHANNEL_ROWS) delete rows[name];
     }
     const cut = master.links_cut;
-    at("cut").value = cut > 0 ? `${cut} links cut` : cut < 0 ? `${-cut} links made` : "nothing cut";
+    at("cut").value = cut > 0 ? `${cut} links cut` : cut < 0 ? `${-cut} links joined` : "no links cut";
     table(rows);
   }
 
@@ -204,8 +205,8 @@ export class Controls {
 }
 
 const MODE = (name, now) => (now && now !== name ? `${name}, now ${now}` : name);
-// what there is only between two sides
-const BETWEEN = ["round trip", "one way", "packets in / out", "impedance", "twin known here"];
+// rows that need two sides
+const CHANNEL_ROWS = ["round trip", "one way", "impedance", "twin confidence", "side", "frames received"];
 const LIMITS = { 1: "energy", 4: "speed", 8: "force", 16: "workspace", 64: "slew", 512: "contact" };
 
 function limits(events) {
@@ -221,7 +222,7 @@ function nspm(exponent) {
   return Number((10 ** exponent).toPrecision(2));
 }
 
-/** Names and numbers; only what is another is laid out again. */
+/** Shows names and numbers; writes changed texts only. */
 function table(rows) {
   const [texts, cells] = [Object.entries(rows).flat(), at("numbers").children];
   if (cells.length !== texts.length) {

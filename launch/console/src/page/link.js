@@ -1,11 +1,11 @@
-// The WebSocket to the server: frames in, orders out and answered, and a new try when it breaks.
+// WebSocket to the server: frames in, orders out with their answers, and reconnection.
 
 import * as wire from "./wire.js";
 
 export class Link {
-  /** `heard` has a function for each kind of frame and message, and `opened` and `closed`. */
-  constructor(heard) {
-    this.heard = heard;
+  /** `handlers` has a function for each kind of frame and message, and `opened` and `closed`. */
+  constructor(handlers) {
+    this.handlers = handlers;
     this.waiting = new Map();
     this.next = 1;
     this.aims = 0;
@@ -18,13 +18,13 @@ export class Link {
     address.protocol = "ws:";
     const socket = new WebSocket(address);
     socket.binaryType = "arraybuffer";
-    socket.onopen = () => this.heard.opened();
-    socket.onmessage = ({ data }) => (typeof data === "string" ? this.word(JSON.parse(data)) : this.frame(data));
+    socket.onopen = () => this.handlers.opened();
+    socket.onmessage = ({ data }) => (typeof data === "string" ? this.message(JSON.parse(data)) : this.frame(data));
     socket.onclose = ({ code, reason }) => {
-      for (const { fail } of this.waiting.values()) fail(new Error("the connection is gone"));
+      for (const { fail } of this.waiting.values()) fail(new Error("the connection is lost"));
       this.waiting.clear();
       const over = code === 1000;
-      this.heard.closed(over ? reason || "the session is over" : reason, over);
+      this.handlers.closed(over ? reason || "the session is over" : reason, over);
       if (!over) setTimeout(() => this.open(), 1000);
     };
     this.socket = socket;
@@ -33,19 +33,19 @@ export class Link {
   frame(data) {
     const begun_ms = performance.now();
     const frame = wire.read(data);
-    if (frame) this.heard[frame.kind]?.(frame);
+    if (frame) this.handlers[frame.kind]?.(frame);
     this.work_ms += performance.now() - begun_ms;
   }
 
-  word(word) {
-    if (word.kind !== "answer") return this.heard[word.kind]?.(word);
-    const waiting = this.waiting.get(word.id);
-    this.waiting.delete(word.id);
-    if (word.ok) waiting?.done(word.text);
-    else waiting?.fail(new Error(word.text));
+  message(message) {
+    if (message.kind !== "answer") return this.handlers[message.kind]?.(message);
+    const waiting = this.waiting.get(message.id);
+    this.waiting.delete(message.id);
+    if (message.ok) waiting?.done(message.text);
+    else waiting?.fail(new Error(message.text));
   }
 
-  /** Ask for something; resolves with what was done, rejects with why not. */
+  /** Sends an order; resolves with its result, rejects with the reason of its refusal. */
   order(order) {
     return new Promise((done, fail) => {
       if (this.socket.readyState !== WebSocket.OPEN) return fail(new Error("not connected"));
@@ -55,7 +55,7 @@ export class Link {
     });
   }
 
-  /** Say where the pointer is; what cannot go out now is not sent later. */
+  /** Sends the pointer target; a target that cannot be sent now is dropped. */
   aim(aim) {
     if (this.socket.readyState !== WebSocket.OPEN || this.socket.bufferedAmount > 4096) return;
     this.socket.send(wire.aim(++this.aims, aim));

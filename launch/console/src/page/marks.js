@@ -1,4 +1,4 @@
-// What a task shows on the tissue: places and lines that are asked about, and what was true when it is answered.
+// Marks of a task on the tissue: places and lines of the question, and the truth after the answer.
 
 import * as THREE from "./vendor/three.module.min.js";
 
@@ -16,7 +16,7 @@ export class Marks {
     scene.scene.add(this.group);
   }
 
-  /** Show a task, or nothing. */
+  /** Shows a task, or nothing. */
   show(task) {
     this.group.traverse((part) => {
       part.geometry?.dispose();

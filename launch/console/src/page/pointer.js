@@ -34,7 +34,7 @@ export class Pointer {
     canvas.addEventListener("blur", () => this.by === "keys" && this.release());
     addEventListener("blur", () => this.release());
     // the word that keeps the handle held does not wait for a screen that draws slowly
-    setInterval(() => this.held && this.tell(), SAY_MS);
+    setInterval(() => this.held && this.send(), SAY_MS);
   }
 
   get touch_m() {
@@ -57,7 +57,7 @@ export class Pointer {
     this.held = false;
     this.by = null;
     delete this.canvas.dataset.held;
-    this.tell();
+    this.send();
   }
 
   /** Not to be taken until the page has seen where the handle is now. */
@@ -65,7 +65,8 @@ export class Pointer {
     this.rests_until = performance.now() + REST_MS;
   }
 
-  tell() {
+  /** Sends the aim to the handler. */
+  send() {
     this.come();
     this.aim_m[3] = this.closed && this.jaws ? this.closed_m : OPEN_M;
     this.say({ position_m: this.aim_m, present: this.held, closed: this.closed });

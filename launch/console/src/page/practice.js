@@ -1,4 +1,4 @@
-// The panel of a rehearsal: scenes, tools, tasks with their scores, and how attempts went on.
+// Panel of a rehearsal: scenes, tools, tasks with their scores, and past attempts.
 
 import { Marks } from "./marks.js";
 
@@ -6,9 +6,9 @@ const at = (id) => document.getElementById(id);
 const NAMES = { "find-lump": "Find the lump", "rank-stiffness": "Rank three places", trace: "Trace a line", grasp: "Grasp" };
 const PARTS = {
   off_m: (m) => `${(1e3 * m).toFixed(1)} mm from its middle`,
-  pairs_right: (n) => `${n} pairs in their order`, pairs: (n) => `${n} pairs in all`,
-  force_rms_error_n: (n) => `force off by ${n.toFixed(2)} N (rms)`, in_band: (share) => `${(100 * share).toFixed(0)} % of the time in the band`,
-  of_the_line: (share) => `${(100 * share).toFixed(0)} % of the line`, held_s: (s) => `held for ${s.toFixed(1)} s`, let_go: (n) => `let go ${n} times`,
+  pairs_right: (n) => `${n} pairs in the right order`, pairs: (n) => `${n} pairs in all`,
+  force_rms_error_n: (n) => `force error ${n.toFixed(2)} N rms`, in_band: (share) => `${(100 * share).toFixed(0)} % of the time in the force band`,
+  of_the_line: (share) => `${(100 * share).toFixed(0)} % of the line`, held_s: (s) => `held for ${s.toFixed(1)} s`, let_go: (n) => `${n} slips`,
 };
 const LETTERS = ["A", "B", "C", "D", "E"];
 
@@ -17,9 +17,9 @@ function make(kind, text, properties = {}) {
 }
 
 export class Practice {
-  /** `place` says where the tool is now, x and y [m]. */
-  constructor({ scene, felt, pointer, ask, place }) {
-    Object.assign(this, { felt, pointer, ask, place });
+  /** `place` returns the position of the tool, x and y [m]. */
+  constructor({ scene, stiffnessMap, pointer, ask, place }) {
+    Object.assign(this, { stiffnessMap, pointer, ask, place });
     this.marks = new Marks(scene);
     this.order = [];
     at("rehearsal-scene").addEventListener("change", ({ target }) => this.wish({ scene: target.value }));
@@ -57,15 +57,15 @@ export class Practice {
     if (place_m) this.answered({ place_m });
   }
 
-  /** An answer says whether a program leads this browser: that is no person's. */
+  /** An answer states if a program controls this browser: it is not a person's. */
   answered(said) {
     return this.wish({ answer: { ...said, machine: Boolean(navigator.webdriver) } });
   }
 
-  /** What the session is; null of one that is no rehearsal. */
+  /** Shows the facts of the session; null for one that is no rehearsal. */
   facts(facts) {
     const now = (this.now = facts?.for === "rehearsal" ? facts.rehearsal : null);
-    this.felt.hidden = Boolean(now?.task && !now.task.score && !now.task.shows_stiffness);
+    this.stiffnessMap.hidden = Boolean(now?.task && !now.task.score && !now.task.shows_stiffness);
     if (!now) return this.marks.show(null);
     this.squeeze(Number(at("squeeze").value));
     if (now.part !== this.part) {
@@ -85,7 +85,7 @@ export class Practice {
     at("grip-force").hidden = now.tool !== "tweezers";
     at("swap").hidden = !now.second;
     this.pointer.jaws = now.tool === "tweezers";
-    const works = now.tool === "tweezers" ? "Jaws closed (G)" : "Tool works (G)";
+    const works = now.tool === "tweezers" ? "Jaws closed (G)" : "Tool active (G)";
     at("grip").nextSibling.textContent = ` ${works}`;
     at("grip").closest("label").hidden = now.tool !== "tweezers" && !cuts;
     if (at("paint").value === "robot") {
@@ -97,13 +97,13 @@ export class Practice {
     this.marks.show(now.task);
   }
 
-  /** The hand has another tool, with its jaws as they were; it must be taken where it lies. */
+  /** The hand has another tool, with its jaws unchanged; it must be taken at its place. */
   swapped(second) {
     if (second?.swaps === this.swaps) return;
     this.swaps = second?.swaps;
     this.pointer.release();
     this.pointer.rest();
-    // jaws go on holding; what works is put down idle
+    // jaws stay closed; an instrument is parked inactive
     [this.pointer.closed, this.left_closed] = [this.left_closed, this.pointer.closed && second?.tool === "tweezers"];
     at("grip").checked = this.pointer.closed;
   }
@@ -120,7 +120,7 @@ export class Practice {
       const buttons = tasks.map((name) => make("button", NAMES[name], { id: `begin-${name}`, onclick: () => this.wish({ begin: name }) }));
       const row = make("div", "", { className: "row" });
       row.append(...buttons);
-      box.replaceChildren(make("p", tasks.length ? "Feel freely, or begin a task:" : "There is no task on this scene: feel freely."), row);
+      box.replaceChildren(make("p", tasks.length ? "Explore freely, or begin a task:" : "This scene has no task: explore freely."), row);
     } else if (task.score) this.result(box, task);
     else this.answer(box, task);
   }
@@ -131,20 +131,20 @@ export class Practice {
     if (task.name === "find-lump") button("mark", "Mark here (M)", () => this.mark());
     else if (task.name === "rank-stiffness") this.rank(row, task);
     else button("finish", "Finish", () => this.answered({}));
-    button("leave", "Leave", () => this.wish("leave"));
+    button("leave", "Cancel task", () => this.wish("leave"));
     box.replaceChildren(make("p", task.words, { className: "words" }), row, make("p", "", { id: "task-left", className: "quiet" }));
   }
 
-  /** How long a task may still be answered, at this tick of its session, which began with it. */
+  /** Shows the time left for an answer, at this tick of the session, which began with the task. */
   left(tick) {
     const said = at("task-left");
     if (!said) return;
     const left_s = (this.now.task.limit_ticks - tick) / 1000;
-    const text = left_s < 0 ? "Its time is over: leave it, and begin anew." : `${Math.floor(left_s / 60)} min ${Math.floor(left_s % 60)} s left`;
+    const text = left_s < 0 ? "The time is over: cancel the task, and begin again." : `${Math.floor(left_s / 60)} min ${Math.floor(left_s % 60)} s left`;
     if (said.textContent !== text) said.textContent = text;
   }
 
-  /** The places in the order in which they are chosen. */
+  /** Collects the places in the order in which they are selected. */
   rank(row, task) {
     const said = make("output", "");
     const done = make("button", "Answer", { id: "answer-rank", disabled: true, onclick: () => this.answered({ order: this.order }) });
@@ -168,13 +168,13 @@ export class Practice {
     const row = make("div", "", { className: "row" });
     row.append(
       make("button", "Again", { id: "again", onclick: () => this.wish({ begin: task.name }) }),
-      make("button", "Feel freely", { id: "leave", onclick: () => this.wish("leave") }),
+      make("button", "Explore freely", { id: "leave", onclick: () => this.wish("leave") }),
     );
     const words = parts.map(([name, value]) => PARTS[name]?.(value) ?? `${name} ${value.toPrecision(3)}`);
     const truth = this.truth(task);
     box.replaceChildren(
-      make("p", `${NAMES[task.name]}: score ${score.toFixed(2)}, ${done ? "done" : "not done"}`, { id: "score", className: "score" }),
-      make("p", [...words, `${time_s.toFixed(1)} s`, `at most ${peak_force_n.toFixed(1)} N`].join(" · ")),
+      make("p", `${NAMES[task.name]}: score ${score.toFixed(2)}, ${done ? "completed" : "not completed"}`, { id: "score", className: "score" }),
+      make("p", [...words, `${time_s.toFixed(1)} s`, `peak force ${peak_force_n.toFixed(1)} N`].join(" · ")),
       ...(truth ? [make("p", truth, { className: "truth" })] : []),
       row,
     );
@@ -183,20 +183,20 @@ export class Practice {
   truth({ lumps, true_npm }) {
     if (lumps?.length) {
       const [x, y] = lumps[0].center_m.map((m) => (1e3 * m).toFixed(0));
-      return `It was at x ${x} mm, y ${y} mm, ${(2e3 * lumps[0].radius_m).toFixed(0)} mm wide: the ring shows it.`;
+      return `The lump was at x ${x} mm, y ${y} mm, ${(2e3 * lumps[0].radius_m).toFixed(0)} mm wide: the ring shows it.`;
     }
-    if (true_npm?.length) return `In truth: ${true_npm.map((npm, site) => `${LETTERS[site]} ${npm.toFixed(0)} N/m`).join(", ")}.`;
+    if (true_npm?.length) return `True stiffness: ${true_npm.map((npm, site) => `${LETTERS[site]} ${npm.toFixed(0)} N/m`).join(", ")}.`;
     return "";
   }
 
   progress({ progress, problem }) {
     const rows = progress.flatMap(({ name, scores }) => [make("p", `${name}: ${scores.length} ${scores.length === 1 ? "attempt" : "attempts"}, last ${scores.at(-1).toFixed(2)}, best ${Math.max(...scores).toFixed(2)}`), chart(scores)]);
     if (problem) rows.push(make("p", problem, { className: "problem" }));
-    at("progress").replaceChildren(...(rows.length ? rows : [make("p", "No attempt yet. Every answer is kept with its score.")]));
+    at("progress").replaceChildren(...(rows.length ? rows : [make("p", "No attempts yet. Every answer is stored with its score.")]));
   }
 }
 
-/** Scores, 0 to 1, against the attempts. */
+/** Draws scores, 0 to 1, against the attempts. */
 function chart(scores) {
   const canvas = make("canvas", "", { width: 540, height: 88, className: "chart" });
   canvas.setAttribute("role", "img");

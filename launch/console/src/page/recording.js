@@ -1,4 +1,4 @@
-// Recordings: the transport bar, the view beside, what is open and what may be, and how two compare.
+// Recordings: the transport bar, the second view, the list, and the comparison of two recordings.
 
 import * as THREE from "./vendor/three.module.min.js";
 import { Pointer } from "./pointer.js";
@@ -11,18 +11,18 @@ const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const TOUCH_N = 0.1;
 const UNKNOWN = 0.25;
 
-/** Name, unit, digits and where it is in a summary. */
+/** Name, unit, digits and path in a summary. */
 const SUMMARY = [
   ["largest force", "N", 2, "contact.peak_force_n"], ["force error", "N", 3, "contact.force_rmse_n"],
-  ["stiffness shown", "N/m", 0, "contact.displayed_stiffness_npm"], ["of the tissue", "N/m", 0, "contact.true_stiffness_npm"],
+  ["displayed stiffness", "N/m", 0, "contact.displayed_stiffness_npm"], ["true stiffness", "N/m", 0, "contact.true_stiffness_npm"],
   ["position error", "mm", 2, "tracking.position_rmse_mm"], ["round trip", "ms", 1, "link.rtt_ms_p50"],
-  ["lost", "%", 2, "link.loss", 100], ["least energy", "mJ", 3, "passivity.min_channel_energy_j", 1e3],
+  ["frame loss", "%", 2, "link.loss", 100], ["least energy", "mJ", 3, "passivity.min_channel_energy_j", 1e3],
   ["violations", "", 0, "passivity.violations"], ["late ticks", "", 0, "servo.late_ticks"],
 ];
 
 const at = (id) => document.getElementById(id);
 
-/** An element of a kind, with properties and children. */
+/** Creates an element of a kind, with properties and children. */
 function make(kind, properties = {}, ...children) {
   const made = document.createElement(kind);
   const { dataset, ...rest } = properties;
@@ -33,8 +33,8 @@ function make(kind, properties = {}, ...children) {
 }
 
 export class Recording {
-  constructor({ link, scene, felt, controls }) {
-    Object.assign(this, { link, scene, felt, controls });
+  constructor({ link, scene, stiffnessMap, controls }) {
+    Object.assign(this, { link, scene, stiffnessMap, controls });
     this.open = [null, null];
     this.tables = [null, null];
     this.frames = [null, null];
@@ -45,10 +45,10 @@ export class Recording {
     at("depth-slider").hidden = at("hint").hidden = true;
     at("end").textContent = "Close";
     at("ending-words").textContent = "Close the recordings?";
-    at("end-now").textContent = "Close them";
-    at("numbers").closest("fieldset").firstElementChild.textContent = "At this moment";
-    // a stiffness map grows while it is played; how deep the dent is, is known at any moment
-    at("paint").value = felt.kind = "depth";
+    at("end-now").textContent = "Close";
+    at("numbers").closest("fieldset").firstElementChild.textContent = "Present tick";
+    // a stiffness map depends on the playback so far; the indentation depth does not
+    at("paint").value = stiffnessMap.kind = "depth";
     this.views();
     this.bar();
     this.panels();
@@ -57,13 +57,13 @@ export class Recording {
     addEventListener("keydown", (event) => this.key(event));
   }
 
-  /** Connected, for the first time or again. */
+  /** Shows the connection, for the first time or again. */
   hello({ version }) {
     at("session").textContent = `recordings · ${version}`;
     this.controls.connection("recording", "good");
   }
 
-  /** A second view with a scene of its own, which looks from where the first does. */
+  /** Adds a second view with a scene of its own, whose camera follows the first. */
   views() {
     const canvas = make("canvas", { id: "scene-beside", tabIndex: 0 });
     canvas.setAttribute("aria-label", "Tissue, tool and robot of the second recording. Arrow keys turn the view.");
@@ -80,7 +80,7 @@ export class Recording {
       scene.scene.add(grid);
       return grid;
     });
-    // where the tool would be if its contact did not give
+    // position of the tool without contact compliance
     this.proxies = this.scenes.map((scene) => {
       const look = new THREE.MeshBasicMaterial({ color: 0xffffff, wireframe: true, transparent: true, opacity: 0.3, depthTest: false });
       const proxy = new THREE.Mesh(new THREE.SphereGeometry(1, 10, 6), look);
@@ -115,13 +115,13 @@ export class Recording {
     span.addEventListener("change", () => (this.tracks.span_s = Number(span.value)));
     const timeline = make("canvas", { id: "timeline", tabIndex: 0 });
     timeline.setAttribute("role", "slider");
-    timeline.setAttribute("aria-label", "Time; left and right arrow keys go to and fro, with Shift by a second");
+    timeline.setAttribute("aria-label", "Time; the left and right arrow keys move by 0.1 s, with Shift by 1 s");
     const bar = make("section", { id: "transport" },
       make("div", { className: "row" },
-        button("begin", "|◂", "To the begin (Home)", () => this.seek(this.now?.from_s ?? 0)),
+        button("begin", "|◂", "To the start (Home)", () => this.seek(this.now?.from_s ?? 0)),
         button("play", "▶", "Play or pause (Space)", () => this.toggle()),
-        button("before", "◂ mark", "The mark before (P)", () => this.mark(-1)),
-        button("after", "mark ▸", "The next mark (N)", () => this.mark(1)),
+        button("before", "◂ mark", "Previous mark (P)", () => this.mark(-1)),
+        button("after", "mark ▸", "Next mark (N)", () => this.mark(1)),
         make("output", { id: "clock" }, "–"),
         make("label", { className: "of-bar" }, "Speed ", speed, make("output", { id: "speed-value" }, "1 ×")),
         make("label", { className: "of-bar" }, "Strips ", span),
@@ -134,19 +134,19 @@ export class Recording {
   panels() {
     const offset = make("input", { id: "offset", type: "number", step: 0.01, value: 0 });
     offset.addEventListener("change", () => this.ask({ offset: Number(offset.value) }));
-    const align = make("button", { id: "align", textContent: "First touch", title: "Begin the first touch of both at the same time" });
+    const align = make("button", { id: "align", textContent: "Align first contact", title: "Align the first contact of both recordings" });
     align.addEventListener("click", () => this.align());
     const close = make("button", { id: "close-beside", textContent: "Close" });
     close.addEventListener("click", () => this.ask("close"));
     const side = make("select", { id: "side" }, new Option("hand", "hand"), new Option("robot", "robot"));
     side.addEventListener("change", () => this.plot());
-    const refresh = make("button", { id: "refresh", textContent: "Look again" });
+    const refresh = make("button", { id: "refresh", textContent: "Refresh" });
     refresh.addEventListener("click", () => this.ask("list"));
     const field = (id, title, ...children) => make("fieldset", { id, hidden: true }, make("legend", {}, title), ...children);
     at("controls").prepend(
-      field("shelf", "Recordings", make("ul", { id: "list" }), make("div", { className: "row" }, refresh)),
-      field("compare", "Beside", make("label", { className: "slide" }, make("span", {}, "Later by"), offset, make("output", {}, "s")),
-        make("label", { className: "slide" }, make("span", {}, "Strips of"), side),
+      field("recordings", "Recordings", make("ul", { id: "list" }), make("div", { className: "row" }, refresh)),
+      field("compare", "Beside", make("label", { className: "slide" }, make("span", {}, "Delay by"), offset, make("output", {}, "s")),
+        make("label", { className: "slide" }, make("span", {}, "Signals of"), side),
         make("div", { className: "row" }, align, close)),
       field("summary", "Summary", make("table", { id: "summary-table" }), make("p", { id: "broken" })));
   }
@@ -159,7 +159,7 @@ export class Recording {
     }
   }
 
-  /** Go to a moment; while one order is under way only the last wish is kept. */
+  /** Seeks to a time; while one order is pending only the last request is kept. */
   async seek(at_s) {
     if (this.now) at_s = Math.min(this.now.to_s, Math.max(this.now.from_s, at_s));
     const asking = this.wanted !== null;
@@ -193,22 +193,22 @@ export class Recording {
     event.preventDefault();
   }
 
-  /** To the next mark, or the one before. */
+  /** Goes to the next mark, or the previous one. */
   mark(way) {
     const places = this.timeline.marks.map(({ from_s }) => from_s).sort((a, b) => way * (a - b));
     const next = places.find((place) => way * (place - this.at_s) > 0.02);
     if (next !== undefined) this.seek(next);
   }
 
-  /** All that is open and what may be. */
-  shelf({ list, open }) {
-    at("shelf").hidden = !list.length;
+  /** Shows the open recordings and the list. */
+  overview({ list, open }) {
+    at("recordings").hidden = !list.length;
     at("list").replaceChildren(...list.map((one) => this.listed(one, open)));
     open.forEach((told, place) => {
       const other = told?.number !== this.open[place]?.number;
       this.open[place] = told;
       if (other) this.take(place, told);
-      this.said(place);
+      this.describe(place);
     });
     document.body.dataset.beside = String(Boolean(open[1]));
     at("compare").hidden = !open[1];
@@ -223,7 +223,7 @@ export class Recording {
       const chosen = make("button", { textContent: text, title });
       chosen.disabled = beside && !open[0];
       chosen.addEventListener("click", () => {
-        this.controls.say(`${name} is being read`, "quiet");
+        this.controls.say(`reading ${name}`, "quiet");
         this.ask({ open: { number, beside } });
       });
       return chosen;
@@ -233,14 +233,14 @@ export class Recording {
       make("small", { className: "quiet" }, about)), choose("Open", false, `Open ${name}`), choose("Beside", true, `Open ${name} beside the first`));
   }
 
-  /** Another recording in a place. */
+  /** Places another recording in a view. */
   async take(place, told) {
     this.tables[place] = null;
     this.frames[place] = null;
-    if (place === 0) this.felt.clear();
+    if (place === 0) this.stiffnessMap.clear();
     if (!told) return this.plot();
     const { tool_radius_m: radius_m, tool_edges_m: edges_m } = told.config ?? {};
-    if (radius_m) this.scenes[place].wield({ radius_m, edges_m });
+    if (radius_m) this.scenes[place].changeTool({ radius_m, edges_m });
     const answer = await fetch(`trace/${told.number}`);
     if (!answer.ok || this.open[place]?.number !== told.number) return;
     const numbers = new Float32Array(await answer.arrayBuffer());
@@ -254,8 +254,8 @@ export class Recording {
     this.tracks.show(this.tables, { offset_s: this.now?.offset_s ?? 0, side: at("side").value });
   }
 
-  /** What is known of the tissue of a place, in words over its view. */
-  said(place) {
+  /** Describes the surface of a view, in the text over it. */
+  describe(place) {
     const told = this.open[place];
     const words = at(`of-${place}`);
     words.hidden = !told;
@@ -263,11 +263,11 @@ export class Recording {
     const { film, config } = told;
     const front_s = this.now?.fronts_s?.[place];
     const compared = film.different
-      ? `tissue made again, but its force differs in ${film.different} of ${film.ticks} ticks, by ${film.worst_n.toPrecision(2)} N at most`
-      : "tissue made again: its force is bit by bit as recorded";
+      ? `surface recomputed, but its force differs in ${film.different} of ${film.ticks} ticks, by ${film.worst_n.toPrecision(2)} N at most`
+      : "surface recomputed: its force is bit-identical to the recording";
     const done = film.done || this.now?.done?.[place];
     const state = film.without ? `tool and forces only: ${film.without}`
-      : done ? compared : `tissue being made again: ${(front_s ?? 0).toFixed(1)} of ${told.length_s.toFixed(1)} s`;
+      : done ? compared : `recomputing the surface: ${(front_s ?? 0).toFixed(1)} of ${told.length_s.toFixed(1)} s`;
     const mode = config ? ` · ${config.mode}, twin ${config.twin}, tissue ${config.tissue}` : "";
     const name = make("b", {}, `${this.open[1] ? "AB"[place] + " · " : ""}${told.name.replace(/\/recording\.mcap$/, "")}`);
     words.replaceChildren(name, mode, make("br"), make("span", { dataset: { mood: film.without || film.different ? "wait" : "quiet" } }, state));
@@ -276,11 +276,11 @@ export class Recording {
     this.scenes[place].dirty = true;
   }
 
-  /** Where it stands; many times a second. */
+  /** Shows the present time; called many times a second. */
   moment(word) {
     const before = this.now;
     this.now = word;
-    if (before && word.at_s < before.at_s) this.felt.clear();
+    if (before && word.at_s < before.at_s) this.stiffnessMap.clear();
     if (before?.offset_s !== word.offset_s) {
       if (document.activeElement !== at("offset")) at("offset").value = word.offset_s.toFixed(3);
       this.plot();
@@ -293,7 +293,7 @@ export class Recording {
     this.known();
   }
 
-  /** A surface that is not known at this moment is faint. */
+  /** A surface that is not computed yet is faint. */
   known() {
     const { at_s, offset_s, fronts_s, done, proxies_m } = this.now;
     this.scenes.forEach((scene, place) => {
@@ -316,7 +316,7 @@ export class Recording {
 
   mesh(frame) {
     this.beside.mesh(frame);
-    // lit, and in the colour of tissue that nobody has touched
+    // lit, in the colour of untouched tissue
     this.beside.colors.array.set(Float32Array.from({ length: frame.rest_m.length }, (_, n) => [0.718, 0.442, 0.35][n % 3]));
     this.beside.painted();
   }
@@ -330,7 +330,7 @@ export class Recording {
     if (frame.place) this.beside.state(frame, false);
   }
 
-  /** Once a picture of the screen. */
+  /** Draws one frame of the screen. */
   draw(now_ms) {
     this.follow();
     if (this.open[1]) {
@@ -343,17 +343,17 @@ export class Recording {
     const at_s = this.at_s;
     at("play").textContent = now.playing ? "❚❚" : "▶";
     at("play").setAttribute("aria-label", now.playing ? "Pause" : "Play");
-    const waits = now.waiting ? " · waiting for the tissue" : "";
+    const waits = now.waiting ? " · waiting for the surface" : "";
     at("clock").textContent = `${at_s.toFixed(2)} of ${now.to_s.toFixed(2)} s${waits}`;
     this.timeline.draw(now, at_s);
     this.tracks.draw(now_ms, at_s);
     if (now_ms - (this.told_ms ?? 0) > 250 && now.done.some((done) => done === false)) {
       this.told_ms = now_ms;
-      [0, 1].forEach((place) => this.said(place));
+      [0, 1].forEach((place) => this.describe(place));
     }
   }
 
-  /** Both views look from the same place: the one that was turned last leads. */
+  /** Aligns the cameras of both views; the one that was turned last leads. */
   follow() {
     if (!this.open[1]) return;
     const look = (scene) => JSON.stringify([scene.look, scene.target.toArray()]);
@@ -368,7 +368,7 @@ export class Recording {
     this.looked = this.scenes.map(look);
   }
 
-  /** What is true of both sides now. */
+  /** Shows numbers of both sides at the present time. */
   numbers() {
     const force = (side, name) => Math.hypot(...side[name].slice(0, 3)).toFixed(2);
     const of = (frame) => frame && {
@@ -376,7 +376,7 @@ export class Recording {
       "force on the probe": frame.slave.force_known ? `${force(frame.slave, "tissue_force_n")} N` : "?",
       "one way": Number.isFinite(frame.master.oneway_s) ? `${(1e3 * frame.master.oneway_s).toFixed(1)} ms` : "?",
       "late ticks": `${frame.master.late} / ${frame.slave.late}`, "phase": frame.master.phase,
-      "twin known": `${(100 * frame.master.confidence).toFixed(0)} %`,
+      "twin confidence": `${(100 * frame.master.confidence).toFixed(0)} %`,
     };
     const all = this.frames.map((frame, place) => (this.open[place] ? of(frame) : null));
     const rows = Object.keys(all[0] ?? {}).flatMap((name) => [make("dt", {}, name),
@@ -401,16 +401,16 @@ export class Recording {
     const head = open.length > 1 ? [make("tr", {}, make("td"), ...["A", "B", "B − A"].map((name) => make("th", { scope: "col" }, name)))] : [];
     at("summary-table").replaceChildren(...head, ...rows);
     const broken = open.flatMap((told) => (told.summary?.checks ?? []).filter((check) => check.held === false).map((check) => check.name));
-    at("broken").textContent = broken.length ? `did not hold: ${broken.join(", ")}` : "";
+    at("broken").textContent = broken.length ? `FAIL: ${broken.join(", ")}` : "";
   }
 
-  /** Show the second so much later that both first touches are at the same time. */
+  /** Delays the second recording so that both first contacts coincide. */
   align() {
     const first = this.tables.map((table) => {
       const touched = table?.[`${at("side").value}_n`].findIndex((force) => force > TOUCH_N);
       return touched >= 0 ? table.time_s[touched] : null;
     });
-    if (first.includes(null)) return this.controls.say("one of them touches nothing", "bad");
+    if (first.includes(null)) return this.controls.say("one of the recordings has no contact", "bad");
     this.ask({ offset: first[0] - first[1] });
   }
 }

@@ -108,8 +108,8 @@ export class Scene {
     this.dirty = true;
   }
 
-  /** The same as they are, unless they look otherwise now. */
-  wield({ radius_m, edges_m = [], kind = "", other = kind }) {
+  /** Changes the tools, if they look different from the present ones. */
+  changeTool({ radius_m, edges_m = [], kind = "", other = kind }) {
     if (this.look_of !== JSON.stringify([radius_m, edges_m, kind, other])) this.props({ radius_m, edges_m, kind, other });
   }
 

@@ -1,8 +1,8 @@
-// A smoother surface through the same nodes: each edge gets a middle on a cubic that is square to the normals of its
-// ends (the edges of the triangles of Vlachos, Peters, Boyd and Mitchell 2001), each triangle becomes four. Nodes stay
-// where they are, so what is drawn goes through every node (S4-53).
+// Smoother surface through the same nodes: each edge gets a middle on a cubic that is square to the normals of its
+// ends (the edges of the triangles of Vlachos, Peters, Boyd and Mitchell 2001), each triangle becomes four. Nodes keep
+// their positions, so the drawn surface goes through every node (S4-53).
 
-/** Triangles up to which a surface is made smooth: more are smooth enough, and drawn by a slow machine. */
+/** Most triangles that are smoothed: larger meshes look smooth, and are slow to draw in software. */
 export const FACES_MAX = 12000;
 
 export class Smooth {
@@ -31,7 +31,7 @@ export class Smooth {
     return this.nodes + this.ends.length / 2;
   }
 
-  /** Fill `out` with the coarse values (3 a node) and their means on the edges. */
+  /** Fills `out` with the coarse values (3 a node) and their means on the edges. */
   spread(values, out) {
     out.set(values);
     for (let edge = 0, to = 3 * this.nodes; edge < this.ends.length; edge += 2) {
@@ -40,13 +40,13 @@ export class Smooth {
     }
   }
 
-  /** Fill `out` with the positions of the coarse nodes, of these normals, and of the middles of the edges. */
+  /** Fills `out` with the positions of the coarse nodes, of these normals, and of the middles of the edges. */
   bend(p, n, out) {
     out.set(p);
     for (let edge = 0, to = 3 * this.nodes; edge < this.ends.length; edge += 2, to += 3) {
       const [a, b] = [3 * this.ends[edge], 3 * this.ends[edge + 1]];
       const [x, y, z] = [p[b] - p[a], p[b + 1] - p[a + 1], p[b + 2] - p[a + 2]];
-      // how far the edge leaves the plane of each end
+      // distance of the edge from the tangent plane of each end
       const off = x * n[a] + y * n[a + 1] + z * n[a + 2];
       const back = -(x * n[b] + y * n[b + 1] + z * n[b + 2]);
       for (let axis = 0; axis < 3; axis++) {

@@ -1,4 +1,4 @@
-// The signals of the last seconds: forces, depth, delay, energy.
+// Signals of the last seconds: forces, height, delay, energy.
 
 const SECONDS = 15;
 const POINTS = 900;
@@ -10,27 +10,27 @@ const norm = (force) => Math.hypot(force[0], force[1], force[2]);
 const sum = (axes) => axes.reduce((all, one) => all + one, 0);
 const known = (value) => (Number.isFinite(value) ? value : null);
 
-/** Title, unit, the least span from 0 on that is shown (0: any), and for each line its name, its class and what it is of a state. */
+/** Title, unit, least span from 0 on (0: any), and for each line its name, its class and its value of a state. */
 const STRIPS = [
   ["Force", "N", 1, [
     ["hand", "hand", ({ master }) => norm(master.port_force_n)],
     ["robot", "robot", ({ slave }) => (slave.spoken && slave.force_known ? norm(slave.tissue_force_n) : null)],
   ]],
-  ["Above tissue", "mm", 0, [
+  ["Height above tissue", "mm", 0, [
     ["hand", "hand", ({ master }, touch_m) => (master.position_m[2] - touch_m) * 1e3],
     ["robot", "robot", ({ slave }, touch_m) => (slave.spoken ? (slave.position_m[2] - touch_m) * 1e3 : null)],
   ]],
   ["Delay", "ms", 10, [
     ["to hand", "hand", ({ master }) => known(master.oneway_s * 1e3)],
     ["to robot", "robot", ({ slave }) => (slave.spoken ? known(slave.oneway_s * 1e3) : null)],
-    ["±", "quiet", ({ master }) => known((master.oneway_s + master.bound_s) * 1e3)],
+    ["bound", "quiet", ({ master }) => known((master.oneway_s + master.bound_s) * 1e3)],
     ["", "quiet", ({ master }) => known((master.oneway_s - master.bound_s) * 1e3)],
   ]],
   ["Energy", "mJ", 1, [
     ["hand", "hand", ({ master }) => sum(master.reservoir_j) * 1e3],
     ["robot", "robot", ({ slave }) => (slave.spoken ? sum(slave.reservoir_j) * 1e3 : null)],
-    // known only where both sides are heard
-    ["flight", "quiet", ({ master, slave }) => !slave.spoken ? null :
+    // known only with records of both sides
+    ["in transit", "quiet", ({ master, slave }) => !slave.spoken ? null :
       (sum(master.sent_j) - sum(slave.received_j) + sum(slave.sent_j) - sum(master.received_j)) * 1e3],
   ]],
 ];
@@ -54,7 +54,7 @@ export class Strips {
     new ResizeObserver(() => this.resize()).observe(root);
   }
 
-  /** Colours are the page's, so a change of it makes the plots anew. */
+  /** Builds the plots, again after a change of the page's colours. */
   build() {
     const style = getComputedStyle(document.documentElement);
     const ink = (name) => style.getPropertyValue(name).trim();
@@ -84,7 +84,7 @@ export class Strips {
   }
 
   take(frame) {
-    // the tool touches tissue at rest with its middle so high
+    // height of the tool's middle at contact with tissue at rest
     const touch_m = (this.scene.top_m ?? 0) + this.scene.radius_m;
     for (const { lines, data } of this.strips) {
       data[0].push(frame.at_s);
@@ -93,7 +93,7 @@ export class Strips {
     }
   }
 
-  /** One strip a picture, each as often as pictures of the scene allow; `slow_ms` is the time between two of them. */
+  /** Draws one strip per frame, each as often as the frame rate allows; `slow_ms` is the time between two frames. */
   draw(now_ms, slow_ms = 0) {
     const every_ms = Math.max(EVERY_MS, PICTURES * slow_ms) / this.strips.length;
     if (now_ms - this.drawn < every_ms || !this.strips[0].data[0].length) return;
@@ -104,7 +104,7 @@ export class Strips {
   }
 }
 
-/** What of a box the heading leaves to the plot. */
+/** Size of a box without its heading. */
 function size(box) {
   const head = box.firstElementChild.offsetHeight;
   return { width: Math.max(80, box.clientWidth - 8), height: Math.max(60, box.clientHeight - head - 8) };
@@ -113,7 +113,7 @@ function size(box) {
 function within(span, low, high) {
   if (low === null || high === null) return [0, span || 1];
   if (span) [low, high] = [Math.min(0, low), Math.max(span, 1.1 * high)];
-  // a line that rests is no noise that fills the strip
+  // a least span, so that noise of a resting line does not fill the strip
   const room = Math.max(0.05 * (high - low), 0.5 * (LEAST_SPAN - (high - low)));
   return span ? [low, high] : [low - room, high + room];
 }

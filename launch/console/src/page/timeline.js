@@ -1,10 +1,10 @@
-// The whole of a recording as one line: the force, the marks, how far the tissue is known, and where it stands.
+// Time line of a recording: the force, the marks, the progress of the surface, and the present time.
 
 const EDGE = 8;
 const NEAR = 5;
 
 export class Timeline {
-  /** `seek` is told where the line was pressed, `word` is where the mark under the pointer is named. */
+  /** `seek` receives the selected time, `word` shows the mark under the pointer. */
   constructor(canvas, seek, word) {
     Object.assign(this, { canvas, seek, word });
     this.marks = [];
@@ -34,7 +34,7 @@ export class Timeline {
     return EDGE + ((at_s - from_s) / (to_s - from_s || 1)) * (this.canvas.clientWidth - 2 * EDGE);
   }
 
-  /** The mark near a moment, in words. */
+  /** Shows the marks near a time. */
   name(at_s) {
     const per_px = (this.now ? this.now.to_s - this.now.from_s : 1) / this.canvas.clientWidth;
     const far = ({ from_s, to_s }) => Math.max(from_s - at_s, at_s - to_s, 0);
@@ -48,7 +48,7 @@ export class Timeline {
     this.paint();
   }
 
-  /** What does not move with time is painted once. */
+  /** Paints the static part. */
   paint() {
     if (!this.now) return;
     const { clientWidth: width, clientHeight: height } = this.canvas;

@@ -1,4 +1,4 @@
-// What a tool looks like: its shape as the tissue feels it, and the instrument that it is.
+// Appearance of a tool: its shape in contact, and its instrument.
 
 import * as THREE from "./vendor/three.module.min.js";
 
@@ -7,16 +7,17 @@ const BRIGHT = 0xdfe5ea;
 const EDGE = 0xffb000;
 const SKIN = 0xd9a184;
 const RUBBER = 0x39424d;
-// how far a scalpel's edge and the nozzle of glue reach, in radii of the tool, as launch/console/src/rehearsal/wield.rs has it
+// reach of a scalpel's edge and of the nozzle of glue, in radii of the tool, as in
+// launch/console/src/rehearsal/tool_changer.rs
 const REACH = 1.5;
 const PLATE_M = 0.0006;
-// held as a hand in front of the screen holds it: leaning towards the person
+// inclination towards the person, as held by a hand in front of the screen
 const LEAN = 0.5;
-// from this speed on a blade turns to where it goes, by this share a picture
+// least speed at which a blade turns to its heading, and share of the turn per frame
 const TURNS_MPS = 0.004;
 const TURN = 0.25;
 
-/** A ball; its halves moved apart along each edge [m] make a rod or a flat box with round edges of it. */
+/** A ball, extended along each edge [m] to a rod or a flat box with round edges. */
 export function swept(radius_m, edges_m, wide = 32, high = 20) {
   const ball = new THREE.SphereGeometry(radius_m, wide, high);
   const places = ball.attributes.position;
@@ -25,7 +26,7 @@ export function swept(radius_m, edges_m, wide = 32, high = 20) {
     at.fromBufferAttribute(places, vertex);
     const moved = at.clone();
     for (const edge of edges_m.map((xyz) => new THREE.Vector3(...xyz))) {
-      // the seam of the ball is on one side of it
+      // the ball is split on one side of its middle
       if (edge.lengthSq() > 0) moved.addScaledVector(edge, at.dot(edge) > -1e-9 ? 0.5 : -0.5);
     }
     places.setXYZ(vertex, ...moved);
@@ -37,7 +38,7 @@ function solid(color, opacity = 1) {
   return new THREE.MeshLambertMaterial({ color, transparent: opacity < 1, opacity, depthWrite: opacity === 1, side: THREE.DoubleSide });
 }
 
-/** A round bar along z from one height to another [m], as wide as said at each end. */
+/** A round bar along z from one height to another [m], with a radius at each end. */
 function bar([from_m, to_m], [low_m, high_m], color, opacity) {
   const geometry = new THREE.CylinderGeometry(high_m, low_m, to_m - from_m, 20);
   geometry.rotateX(Math.PI / 2).translate(0, 0, 0.5 * (from_m + to_m));
@@ -60,7 +61,7 @@ function plate(outline, thick_m, color) {
   return new THREE.Mesh(geometry, solid(color));
 }
 
-/** Parts that lean together towards the person. */
+/** Parts that are inclined together towards the person. */
 function leaning(...parts) {
   const group = new THREE.Group();
   group.add(...parts);
@@ -68,12 +69,12 @@ function leaning(...parts) {
   return group;
 }
 
-/** A handle that begins so far above the tool's place [m]. */
+/** A handle that begins at this height above the tool's position [m]. */
 function handle(from_m = 0) {
   return leaning(bar([from_m, 0.06], [0.0022, 0.0022], STEEL, 0.8));
 }
 
-/** Two legs from a joint above; they turn about it as far as their tips are open. */
+/** Two legs from a joint above, turned by the opening of their tips. */
 function legs(radius_m) {
   const [tip_m, joint_m] = [-0.9 * radius_m, 0.062];
   const long_m = joint_m - tip_m;
@@ -91,14 +92,14 @@ function legs(radius_m) {
   return { parts: [...turning, joint], follow };
 }
 
-/** A blade whose edge is the line from the tool's place down; it turns its edge to where it goes, and its handle behind it. */
+/** A blade whose edge is the line from the tool's position down; its edge turns to its heading, with its handle behind. */
 function blade(radius_m) {
   const long_m = REACH * radius_m;
   const wide_m = 0.6 * long_m;
   const group = new THREE.Group();
   const steel = plate([[0, -long_m], [0, 0.1 * long_m], [-0.25 * wide_m, 0.35 * long_m], [-wide_m, 0.35 * long_m], [-wide_m, -0.35 * long_m]], PLATE_M, BRIGHT);
   const edge = bar([-long_m, 0], [0.9 * PLATE_M, 0.9 * PLATE_M], EDGE);
-  // seen through tissue too: how deep it is in there is what counts
+  // visible through tissue, because its depth matters
   edge.material = new THREE.MeshBasicMaterial({ color: EDGE, depthTest: false, transparent: true });
   const grip = plate([[-0.2 * wide_m, 0.25 * long_m], [-0.8 * wide_m, 0.25 * long_m], [-0.8 * wide_m - 0.022, 0.06], [-0.2 * wide_m - 0.022, 0.06]], 0.0028, STEEL);
   group.add(steel, grip, edge);
@@ -113,7 +114,7 @@ function blade(radius_m) {
   return { parts: [group], turn };
 }
 
-/** Parts of an instrument about its place; `follow` sets what depends on the opening of its jaws [m], `turn` on how it moves [m/s]. */
+/** Parts of an instrument about its position; `follow` applies the opening of its jaws [m], `turn` its velocity [m/s]. */
 const PARTS = {
   fingertip: (radius_m) => ({
     parts: [leaning(bar([0, 0.045], [0.98 * radius_m, 0.86 * radius_m], SKIN, 0.72))],
@@ -142,13 +143,13 @@ const PARTS = {
   },
 };
 
-/** A tool that can be drawn: its shape in a colour, and the instrument that it is. */
+/** A tool that can be drawn: its shape in a colour, and its instrument. */
 export class Tool {
   constructor({ radius_m, edges_m = [], kind = "", color = 0x3a7bd5, opacity = 0.55 }) {
     this.group = new THREE.Group();
     const { parts, follow, turn } = PARTS[kind]?.(radius_m) ?? { parts: [handle(0.5 * radius_m)] };
     Object.assign(this, { follow: follow ?? (() => {}), turn: turn ?? (() => {}) });
-    // what works as an instrument presses with its ball only while it does not
+    // an instrument presses with its ball only while it is inactive
     const seen = { fingertip: 0.6, stylus: 1 }[kind] ?? (kind in PARTS ? 0.25 : 1);
     this.ball = new THREE.Mesh(swept(radius_m, edges_m), solid(color, seen * opacity));
     this.group.add(...parts, this.ball);
@@ -156,7 +157,7 @@ export class Tool {
     this.ball.renderOrder = 2;
   }
 
-  /** Where it is, how far open [m] and, if it moves, how fast [m/s]. */
+  /** Sets its position, its opening [m] and its velocity, if it moves [m/s]. */
   place([x, y, z, opening_m], velocity_mps = [0, 0]) {
     this.group.position.set(x, y, z);
     this.follow(opening_m);

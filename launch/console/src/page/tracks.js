@@ -1,14 +1,14 @@
-// The signals of recordings around the moment that is shown: of one, both sides; of two, both and their difference.
+// Signals of recordings around the present time: of one, both sides; of two, both and their difference.
 
 const EVERY_MS = 60;
 
-/** Title, unit, the least span from 0 on that is shown (0: any), the lines of one recording, and the column of two. */
+/** Title, unit, least span from 0 on (0: any), the lines of one recording, and the columns of two. */
 const TRACKS = [
   ["Force", "N", 1, [["hand", "hand", "hand_n"], ["robot", "robot", "robot_n"]], { hand: "hand_n", robot: "robot_n" }],
   ["Height", "mm", 0, [["hand", "hand", "hand_mm"], ["robot", "robot", "robot_mm"]], { hand: "hand_mm", robot: "robot_mm" }],
   ["Delay", "ms", 10, [["to hand", "hand", "to_hand_ms"], ["to robot", "robot", "to_robot_ms"], ["bound", "quiet", "late_ms"],
     ["", "quiet", "early_ms"]], { hand: "to_hand_ms", robot: "to_robot_ms" }],
-  ["Energy", "mJ", 1, [["hand", "hand", "hand_mj"], ["robot", "robot", "robot_mj"], ["flight", "quiet", "flight_mj"]],
+  ["Energy", "mJ", 1, [["hand", "hand", "hand_mj"], ["robot", "robot", "robot_mj"], ["in transit", "quiet", "flight_mj"]],
     { hand: "hand_mj", robot: "robot_mj" }],
 ];
 
@@ -25,7 +25,7 @@ export class Tracks {
     new ResizeObserver(() => this.tracks.forEach(({ plot, box }) => plot.setSize(size(box)))).observe(root);
   }
 
-  /** The lines of what is open. */
+  /** Shows the lines of the open recordings. */
   show(tables, { offset_s, side }) {
     this.lines = null;
     if (!tables[0]) {
@@ -37,7 +37,7 @@ export class Tracks {
     this.build();
   }
 
-  /** Colours are the page's, so a change of it makes the plots anew. */
+  /** Builds the plots, again after a change of the page's colours. */
   build() {
     if (!this.lines) return;
     const style = getComputedStyle(document.documentElement);
@@ -100,7 +100,7 @@ function one(table) {
   }));
 }
 
-/** Both on one axis of time: the second so much later, and the second less the first. */
+/** Resamples both to one time axis, with an offset of the second, and adds their difference. */
 function two([first, second], offset_s, side) {
   const step = (table) => (table.time_s.length > 1 ? table.time_s[1] - table.time_s[0] : 1);
   const every_s = Math.max(step(first), step(second));
@@ -116,13 +116,13 @@ function two([first, second], offset_s, side) {
   });
 }
 
-/** What of a box the heading leaves to the plot. */
+/** Size of a box without its heading. */
 function size(box) {
   const head = box.firstElementChild.offsetHeight;
   return { width: Math.max(80, box.clientWidth - 8), height: Math.max(60, box.clientHeight - head - 8) };
 }
 
-/** From the least to the largest of all lines, with room. */
+/** Range of all lines, with a margin. */
 function within(span, lines) {
   let [low, high] = [Infinity, -Infinity];
   for (const line of lines) for (const value of line) if (value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)];

@@ -1,13 +1,13 @@
-// A trial with a person: what is asked, and the buttons and keys that answer. Shown if the session is one.
+// A trial with a person: its question, and the buttons and keys of the answer. Shown if the session is a trial.
 
 const at = (id) => document.getElementById(id);
 const WORDS = {
-  ready: "When you are ready, begin.",
-  stopped: "Stopped. Enable, and it begins again.",
+  ready: "Begin when you are ready.",
+  stopped: "Stopped. Press Enable to start the interval again.",
   gap: "…",
   ask: "",
-  break: "Take a break. Your answers are kept.",
-  done: "That was all. Thank you. You may close this page.",
+  break: "Take a break. Your answers are stored.",
+  done: "The trial is complete. Thank you. You may close this page.",
 };
 
 export class Trial {
@@ -23,7 +23,7 @@ export class Trial {
     setInterval(() => this.clock(), 200);
   }
 
-  /** What the session says of its trial; null if it is none. */
+  /** Shows the state of the trial; null if the session is none. */
   told(trial) {
     document.body.dataset.trial = String(Boolean(trial));
     at("trial").hidden = !trial;
@@ -32,13 +32,13 @@ export class Trial {
     if (!trial) return;
     if (trial.phase !== before?.phase || trial.interval !== before?.interval) {
       this.since = performance.now();
-      // what is held in one interval is not held in the next
+      // a handle held in one interval is released before the next
       if (trial.phase !== "interval" && trial.phase !== "search") this.pointer.release();
     }
     const { phase, interval, right, question, number, of, block, blocks, practice, search } = trial;
-    const words = phase === "interval" ? `Feel the ${interval === 1 ? "first" : "second"} one: press it.`
-      : phase === "search" ? "Feel for the lump. Hold the tool over it and mark the place."
-        : phase === "told" ? (right ? "Right." : "That was not it.") : phase === "ask" ? question : WORDS[phase] ?? "";
+    const words = phase === "interval" ? `Press the ${interval === 1 ? "first" : "second"} sample.`
+      : phase === "search" ? "Search for the lump. Hold the tool over it and mark the place."
+        : phase === "told" ? (right ? "Correct." : "Incorrect.") : phase === "ask" ? question : WORDS[phase] ?? "";
     at("trial-words").textContent = words;
     at("trial-question").textContent = phase === "ask" ? "" : question;
     const count = search || !number ? "" : ` · ${number} of ${of}`;
@@ -46,7 +46,7 @@ export class Trial {
     at("trial-progress").value = practice || !of ? 0 : (Math.max(0, block - 1) + (search ? 0 : Math.max(0, number - 1) / of)) / blocks;
     const shown = { go: ["ready", "break", "told"], enough: ["interval"], first: ["ask"], second: ["ask"], mark: ["search"] };
     for (const [id, phases] of Object.entries(shown)) at(`trial-${id}`).hidden = !phases.includes(phase);
-    at("trial-go").textContent = phase === "ready" && !practice ? "Begin" : "Go on";
+    at("trial-go").textContent = phase === "ready" && !practice ? "Begin" : "Continue";
     document.body.dataset.phase = phase;
     this.clock();
   }

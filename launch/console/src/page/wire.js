@@ -1,4 +1,4 @@
-// What the server sends and hears, byte by byte; the layout is in launch/session/src/monitor/wire.rs.
+// Format of frames to and from the server, byte by byte; the layout is in launch/session/src/monitor/wire.rs.
 
 const MAGIC = 0x43504c50; // "PLPC", little-endian
 const VERSION = 2;
@@ -6,7 +6,7 @@ const HEADER = 32;
 const FIELDS = 71;
 const AIM = 16;
 
-/** Where each quantity of a side is among its numbers. */
+/** Index of each quantity among the numbers of a side. */
 const AT = {
   spoken: 0, tick: 1, now_s: 2, late: 3, state: 4, peer: 5, events: 6, phase: 7,
   position_m: 8, velocity_mps: 12, port_position_m: 16, port_force_n: 20, tissue_force_n: 24,
@@ -29,7 +29,7 @@ function side(view, from) {
   return all;
 }
 
-/** A frame of the server, or null if it is none of this layout. */
+/** Reads a frame of the server; null for another layout. */
 export function read(buffer) {
   const view = new DataView(buffer);
   if (buffer.byteLength < HEADER || view.getUint32(0, true) !== MAGIC || view.getUint16(4, true) !== VERSION) return null;
@@ -52,7 +52,7 @@ export function read(buffer) {
   return frame;
 }
 
-/** Where the operator's pointer is, as bytes for the server. */
+/** Encodes the pointer target of the operator. */
 export function aim(number, { position_m, present, closed }) {
   const bytes = new ArrayBuffer(56);
   const view = new DataView(bytes);

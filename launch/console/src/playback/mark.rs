@@ -1,10 +1,10 @@
-//! What happened in a recording, as marks along its time: faults, stops, limits that acted, lost frames, late ticks.
+//! Marks of events along the time of a recording: faults, stops, active limits, lost frames, late ticks.
 //!
-//! Source: ours. Of a kind, what follows within a moment is one mark; the moment grows until there are few enough.
+//! Source: ours. Events of a kind closer than a limit are one mark; the limit grows until there are few enough marks.
 
 use palpate_session::record::Recording;
 use palpate_transport::clock::PERIOD;
-use palpate_transport::trace::{Events, Given, Side, TickRecord};
+use palpate_transport::trace::{EventFlags, InputFlags, Side, TickRecord};
 use serde::Serialize;
 
 use super::trace;
@@ -12,26 +12,27 @@ use super::trace;
 /// Most marks of one recording.
 const MARKS_MAX: usize = 800;
 
-/// What is so close is one \[s\].
-const MOMENT_S: f64 = 0.1;
+/// Distance below which two events of a kind are one mark \[s\].
+const MERGE_S: f64 = 0.1;
 
-/// One thing that happened.
+/// One event, or several close ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Mark {
-    /// What it was.
+    /// Kind of the event.
     pub kind: &'static str,
-    /// On which side: `master` or `slave`.
+    /// Side of the event: `master` or `slave`.
     pub side: &'static str,
-    /// How bad it is: `bad`, `wait` or `quiet`.
-    pub mood: &'static str,
-    /// When it began, since the begin of the recording \[s\].
+    /// Severity: `bad`, `wait` or `quiet`.
+    #[serde(rename = "mood")]
+    pub severity: &'static str,
+    /// Start, since the beginning of the recording \[s\].
     pub from_s: f64,
-    /// When it ended \[s\].
+    /// End \[s\].
     pub to_s: f64,
 }
 
-/// A kind, its mood, and whether a tick, after the one before, has it.
-type Kind = (
+/// A kind, its severity, and its condition on a tick and the one before.
+type MarkKind = (
     &'static str,
     &'static str,
     fn(&TickRecord, Option<&TickRecord>) -> bool,
@@ -41,34 +42,40 @@ const fn has(events: u32, bit: u32) -> bool {
     events & bit != 0
 }
 
-/// The kind of ticks that had no fresh frame.
+/// Kind of ticks without a fresh frame.
 const NO_FRAMES: &str = "no frames";
 
-const KINDS: [Kind; 11] = [
+const KINDS: [MarkKind; 11] = [
     ("fault", "bad", |r, _| {
-        r.state == 3 || has(r.events, Events::INVALID)
+        r.state == 3 || has(r.events, EventFlags::INVALID_READING)
     }),
-    ("stopped", "bad", |r, _| has(r.given, Given::HALT)),
-    (NO_FRAMES, "wait", |r, _| has(r.events, Events::STALE)),
+    ("stopped", "bad", |r, _| has(r.given, InputFlags::HALT)),
+    (NO_FRAMES, "wait", |r, _| has(r.events, EventFlags::STALE)),
     ("late tick", "wait", |r, _| r.late_ns >= PERIOD.0),
     ("ticks missed", "wait", |r, _| r.periods > 1),
-    ("stroke", "quiet", |r, before| {
+    ("edit batch", "quiet", |r, before| {
         before.is_some_and(|before| r.strokes > before.strokes)
     }),
-    ("force limit", "wait", |r, _| has(r.events, Events::FORCE)),
-    ("contact limit", "wait", |r, _| {
-        has(r.events, Events::CONTACT)
+    ("force limit", "wait", |r, _| {
+        has(r.events, EventFlags::FORCE_LIMIT)
     }),
-    ("speed limit", "wait", |r, _| has(r.events, Events::SPEED)),
-    ("slew limit", "wait", |r, _| has(r.events, Events::SLEW)),
+    ("contact limit", "wait", |r, _| {
+        has(r.events, EventFlags::CONTACT_LIMIT)
+    }),
+    ("speed limit", "wait", |r, _| {
+        has(r.events, EventFlags::SPEED_LIMIT)
+    }),
+    ("slew limit", "wait", |r, _| {
+        has(r.events, EventFlags::SLEW_LIMIT)
+    }),
     ("workspace limit", "wait", |r, _| {
-        has(r.events, Events::WORKSPACE)
+        has(r.events, EventFlags::WORKSPACE_LIMIT)
     }),
 ];
 
-/// All marks of a recording, in the order of time.
+/// Returns all marks of a recording, in the order of time.
 #[must_use]
-pub fn marks(recording: &Recording) -> Vec<Mark> {
+pub(crate) fn marks(recording: &Recording) -> Vec<Mark> {
     let Some((begin_ns, _)) = trace::span_ns(recording) else {
         return Vec::new();
     };
@@ -78,53 +85,48 @@ pub fn marks(recording: &Recording) -> Vec<Mark> {
         (Side::Slave, &recording.slave),
     ] {
         for kind in KINDS {
-            // nobody sends frames to a hand without another side
+            // without another side no frames are expected
             if recording.slave.is_empty() && kind.0 == NO_FRAMES {
                 continue;
             }
             marks.extend(of_kind(kind, side, records, begin_ns));
         }
     }
-    let mut moment_s = 2.0 * MOMENT_S;
+    let mut merge_s = 2.0 * MERGE_S;
     while marks.len() > MARKS_MAX {
-        marks = merged(marks, moment_s);
-        moment_s *= 2.0;
+        marks = merged(marks, merge_s);
+        merge_s *= 2.0;
     }
     marks.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
     marks
 }
 
-fn of_kind(kind: Kind, side: Side, records: &[TickRecord], begin_ns: i64) -> Vec<Mark> {
-    let (kind, mood, has) = kind;
-    let mut marks: Vec<Mark> = Vec::new();
-    let mut before = None;
-    for record in records {
+fn of_kind(kind: MarkKind, side: Side, records: &[TickRecord], begin_ns: i64) -> Vec<Mark> {
+    let (kind, severity, has) = kind;
+    let befores = std::iter::once(None).chain(records.iter().map(Some));
+    let having = records.iter().zip(befores);
+    let having = having.filter(|(record, before)| has(record, *before));
+    let mark = |(record, _): (&TickRecord, Option<&TickRecord>)| {
         let at_s = (record.now_ns - begin_ns) as f64 * 1e-9;
-        if has(record, before) {
-            match marks.last_mut() {
-                Some(last) if at_s - last.to_s <= MOMENT_S => last.to_s = at_s,
-                _ => marks.push(Mark {
-                    kind,
-                    side: side.name(),
-                    mood,
-                    from_s: at_s,
-                    to_s: at_s,
-                }),
-            }
+        Mark {
+            kind,
+            side: side.name(),
+            severity,
+            from_s: at_s,
+            to_s: at_s,
         }
-        before = Some(record);
-    }
-    marks
+    };
+    merged(having.map(mark), MERGE_S)
 }
 
-/// The same with what is closer than a moment joined; those of a kind and side lie beside each other.
-fn merged(marks: Vec<Mark>, moment_s: f64) -> Vec<Mark> {
-    let mut joined: Vec<Mark> = Vec::with_capacity(marks.len());
+/// Merges marks that are closer than a limit; those of one kind and side must be adjacent.
+fn merged(marks: impl IntoIterator<Item = Mark>, merge_s: f64) -> Vec<Mark> {
+    let mut joined: Vec<Mark> = Vec::new();
     for mark in marks {
         match joined.last_mut() {
             Some(last)
                 if (last.kind, last.side) == (mark.kind, mark.side)
-                    && mark.from_s - last.to_s <= moment_s =>
+                    && mark.from_s - last.to_s <= merge_s =>
             {
                 last.to_s = mark.to_s;
             }
@@ -157,17 +159,17 @@ mod tests {
     }
 
     #[test]
-    fn what_lasts_is_one_mark_and_what_comes_again_another() {
+    fn close_events_are_one_mark_and_later_ones_another() {
         let marks = marks(&slave(3000, |r| {
             if (500..800).contains(&r.tick) || (2000..2100).contains(&r.tick) {
-                r.events = Events::STALE;
+                r.events = EventFlags::STALE;
             }
-            r.given = if r.tick == 2500 { Given::HALT } else { 0 };
+            r.given = if r.tick == 2500 { InputFlags::HALT } else { 0 };
         }));
-        let told: Vec<_> = marks.iter().map(|m| (m.kind, m.from_s, m.to_s)).collect();
+        let found: Vec<_> = marks.iter().map(|m| (m.kind, m.from_s, m.to_s)).collect();
         let stopped = ("stopped", 2.5, 2.5);
         assert_eq!(
-            told,
+            found,
             [
                 ("no frames", 0.5, 0.799),
                 ("no frames", 2.0, 2.099),
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_too_many() {
+    fn the_number_of_marks_is_limited() {
         let marks = marks(&slave(400_000, |r| {
             r.late_ns = if r.tick.is_multiple_of(200) {
                 2_000_000

@@ -1,116 +1,102 @@
-//! The desk of recordings: one, or two beside each other, shown as if they went on now.
+//! Playback of recordings: one, or two side by side, shown as a running session.
 //!
-//! Source: ours. A clock of its own goes through time at the speed that was asked for and puts on the board what was
-//! then: [`reel`] is an open recording, [`film`] the surface of its twin, [`trace`] and [`mark`] what is drawn along time,
-//! [`shelf`] what else may be opened. Nothing is ever written, and no servo runs.
+//! Source: ours. A clock advances the time at the selected speed and publishes the state of that time as the latest
+//! one. [`timeline`] is an open recording, [`surface_frames`] the surface of its twin, [`trace`] and [`mark`] the plot
+//! data along time, [`recording_library`] the recordings that can be opened. Nothing is written, and no servo runs.
 
-pub mod film;
 pub mod mark;
-pub mod reel;
-pub mod shelf;
+pub mod recording_library;
+pub mod surface_frames;
+pub mod timeline;
 pub mod trace;
 
 use core::time::Duration;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
-use palpate_master::device::pointer::Aim;
+use palpate_master::device::pointer::PointerTarget;
 use palpate_transport::clock::{Clock as _, MonotonicClock};
 use palpate_transport::trace::Side;
 use serde_json::{Value, json};
 
-use palpate_session::monitor::board::{PLACES, Word};
-use palpate_session::monitor::order::{Answer, Order};
-use palpate_session::monitor::request::Transport;
-use palpate_session::monitor::{Board, Desk, Resource};
-use reel::Reel;
-use shelf::Shelf;
+use palpate_session::monitor::latest_state::{PageMessage, SESSIONS_MAX};
+use palpate_session::monitor::order::{OperatorOrder, OrderReply};
+use palpate_session::monitor::request::PlaybackRequest;
+use palpate_session::monitor::{LatestState, MonitorController, PageResource};
+use palpate_session::record::RecordError;
+use recording_library::RecordingLibrary;
+use timeline::RecordingTimeline;
 
-/// Time between two pictures \[s\].
-const PICTURE: Duration = Duration::from_millis(16);
+use crate::client::lock;
 
-/// Time after which a page at rest is told how far surfaces have come.
-const REST: Duration = Duration::from_millis(250);
+/// Time between two updates \[s\].
+const UPDATE_INTERVAL: Duration = Duration::from_millis(16);
 
-/// How fast a recording may go.
+/// Time between two updates of a paused playback, for the progress of surfaces.
+const PAUSED_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Range of the speed.
 const SPEEDS: core::ops::RangeInclusive<f64> = 0.1..=4.0;
 
-/// How far from each other two recordings may be shown \[s\].
+/// Largest time offset between two recordings \[s\].
 const OFFSET_S_MAX: f64 = 3600.0;
 
-/// The desk.
+/// Controller of the playback.
 #[derive(Debug)]
-pub struct PlaybackDesk {
-    board: Arc<Board>,
-    state: Mutex<State>,
+pub struct PlaybackController {
+    latest_state: Arc<LatestState>,
+    state: Mutex<PlaybackState>,
     changed: Condvar,
-    shelf: Mutex<Shelf>,
+    library: Mutex<RecordingLibrary>,
     stop: Arc<AtomicBool>,
 }
 
-#[derive(Debug)]
-struct State {
-    reels: [Option<Arc<Reel>>; PLACES],
-    /// Where it is, on the time of the first \[s\].
+/// Recording in one of the views.
+#[derive(Debug, Default)]
+struct Slot {
+    timeline: Option<Arc<RecordingTimeline>>,
+    /// Number of the recording, counted over all that were opened; a page requests its columns by it.
+    number: u32,
+    /// Time and mesh of the shown surface.
+    shown_frame: Option<(i64, usize)>,
+    /// Position of the tool's proxy then, if it touched \[m\].
+    proxy_m: Option<[f64; 3]>,
+    /// True if the surface was complete at the last overview.
+    surface_done: bool,
+}
+
+#[derive(Debug, Default)]
+struct PlaybackState {
+    slots: [Slot; SESSIONS_MAX],
+    /// Present time, on the time axis of the first \[s\].
     at_s: f64,
     speed: f64,
     playing: bool,
-    /// How much later the second is shown \[s\].
+    /// Delay of the second recording \[s\].
     offset_s: f64,
-    /// Counts what was opened: a page asks for the columns of one of them.
-    opened: u32,
-    /// Which reel each place has, counted so.
-    numbers: [u32; PLACES],
-    /// Time and mesh of the surface that is shown.
-    shown: [Option<(i64, usize)>; PLACES],
-    /// Where the tool's proxy was then, if it touched \[m\].
-    proxies_m: [Option<[f64; 3]>; PLACES],
-    /// Where it was when it was shown last.
-    last: Option<(f64, bool)>,
-    /// Whether pages are to be told all again.
+    /// Number of recordings opened so far.
+    opened_count: u32,
+    /// Time and waiting state of the last update.
+    last_shown: Option<(f64, bool)>,
+    /// True if pages need a new overview.
     stale: bool,
-    /// Whether each surface was done when they were.
-    done: [bool; PLACES],
 }
 
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    // whoever panicked left it whole
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl State {
-    fn new() -> Self {
-        Self {
-            reels: [None, None],
-            at_s: 0.0,
-            speed: 1.0,
-            playing: false,
-            offset_s: 0.0,
-            opened: 0,
-            numbers: [0; PLACES],
-            shown: [None; PLACES],
-            proxies_m: [None; PLACES],
-            last: None,
-            stale: true,
-            done: [false; PLACES],
-        }
-    }
-
-    /// Where a place is, on its own time \[s\].
-    fn own_s(&self, place: usize, at_s: f64) -> f64 {
-        if place == 0 {
+impl PlaybackState {
+    /// Converts a time to the own time axis of a view \[s\].
+    fn local_s(&self, view: usize, at_s: f64) -> f64 {
+        if view == 0 {
             at_s
         } else {
             at_s - self.offset_s
         }
     }
 
-    /// First and last moment of all that is open \[s\].
+    /// First and last time of all open recordings \[s\].
     fn span_s(&self) -> [f64; 2] {
-        let spans = self.reels.iter().enumerate().filter_map(|(place, reel)| {
-            let begin_s = if place == 0 { 0.0 } else { self.offset_s };
-            Some([begin_s, begin_s + reel.as_ref()?.length_s()])
+        let spans = self.slots.iter().enumerate().filter_map(|(view, slot)| {
+            let begin_s = if view == 0 { 0.0 } else { self.offset_s };
+            Some([begin_s, begin_s + slot.timeline.as_ref()?.length_s()])
         });
         let whole = spans.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
         whole.unwrap_or([0.0; 2])
@@ -121,14 +107,17 @@ impl State {
         self.at_s = at_s.clamp(from_s, to_s);
     }
 
-    /// Go on by a time \[s\]; whether it had to wait for a surface that is still being made.
+    /// Advances by a time \[s\]; returns true if it must wait for a surface that is still computed.
     fn advance(&mut self, by_s: f64) -> bool {
         let to_s = self.at_s + by_s * self.speed;
-        let places = self.reels.iter().enumerate();
-        let mut waiting = places.filter_map(|(place, reel)| {
-            let own_s = self.own_s(place, to_s);
-            let reel = reel.as_ref().filter(|reel| own_s <= reel.length_s())?;
-            Some(!reel.front().1 && own_s >= 0.0 && !reel.knows(own_s))
+        let views = self.slots.iter().enumerate();
+        let mut waiting = views.filter_map(|(view, slot)| {
+            let own_s = self.local_s(view, to_s);
+            let timeline = slot
+                .timeline
+                .as_ref()
+                .filter(|timeline| own_s <= timeline.length_s())?;
+            Some(!timeline.surface_end().1 && own_s >= 0.0 && !timeline.is_surface_known(own_s))
         });
         if waiting.any(|waits| waits) {
             return true;
@@ -141,151 +130,174 @@ impl State {
     }
 }
 
-impl PlaybackDesk {
-    /// A desk with these recordings open, and a shelf of others; `stop` ends it.
+impl PlaybackController {
+    /// Opens the playback of these recordings, with a library of others; `stop` ends it.
     ///
     /// # Errors
     /// The system has no more threads.
     pub fn open(
-        reels: [Option<Arc<Reel>>; PLACES],
-        shelf: Shelf,
+        timelines: [Option<Arc<RecordingTimeline>>; SESSIONS_MAX],
+        library: RecordingLibrary,
         stop: &Arc<AtomicBool>,
     ) -> std::io::Result<Arc<Self>> {
-        let desk = Arc::new(Self {
-            board: Arc::new(Board::new(
+        let controller = Arc::new(Self {
+            latest_state: Arc::new(LatestState::new(
                 json!({"for": "recording", "name": "recordings"}),
             )),
-            state: Mutex::new(State::new()),
+            state: Mutex::new(PlaybackState {
+                speed: 1.0,
+                stale: true,
+                ..PlaybackState::default()
+            }),
             changed: Condvar::new(),
-            shelf: Mutex::new(shelf),
+            library: Mutex::new(library),
             stop: Arc::clone(stop),
         });
-        for (place, reel) in reels.into_iter().enumerate() {
-            if let Some(reel) = reel {
-                desk.put(place, Some(reel));
+        for (view, timeline) in timelines.into_iter().enumerate() {
+            if let Some(timeline) = timeline {
+                controller.place_recording(view, Some(timeline));
             }
         }
-        let going = Arc::downgrade(&desk);
+        let clocked = Arc::downgrade(&controller);
         std::thread::Builder::new()
             .name("console-replay".into())
-            .spawn(move || go(&going))?;
-        Ok(desk)
+            .spawn(move || run_clock(&clocked))?;
+        Ok(controller)
     }
 
-    /// What it shows.
+    /// Returns the shown state.
     #[must_use]
-    pub fn board(&self) -> &Arc<Board> {
-        &self.board
+    pub fn latest_state(&self) -> &Arc<LatestState> {
+        &self.latest_state
     }
 
-    /// Put a recording in a place, or none.
-    fn put(&self, place: usize, reel: Option<Arc<Reel>>) {
+    /// Places a recording, or none, in a view.
+    fn place_recording(&self, view: usize, timeline: Option<Arc<RecordingTimeline>>) {
         let mut state = lock(&self.state);
-        state.opened += 1;
-        state.numbers[place] = state.opened;
-        (state.shown[place], state.proxies_m[place]) = (None, None);
-        state.done[place] = false;
-        if let Some(before) = std::mem::replace(&mut state.reels[place], reel) {
+        state.opened_count += 1;
+        let slot = Slot {
+            timeline,
+            number: state.opened_count,
+            ..Slot::default()
+        };
+        if let Some(before) = std::mem::replace(&mut state.slots[view], slot).timeline {
             before.close();
         }
-        if place == 0 {
+        if view == 0 {
             (state.at_s, state.playing) = (0.0, false);
         }
-        // no picture of what was there before
-        self.board.place(place).show_mesh(&[], &[]);
+        // remove the surface of the previous recording
+        self.latest_state.session(view).show_mesh(&[], &[]);
         let at_s = state.at_s;
         state.go_to(at_s);
-        (state.stale, state.last) = (true, None);
+        (state.stale, state.last_shown) = (true, None);
         drop(state);
         self.changed.notify_all();
     }
 
-    fn transport(&self, what: Transport) -> Answer {
-        match what {
-            Transport::Open { number, beside } => return self.open_number(number, beside),
-            Transport::Close => {
-                self.put(1, None);
+    fn transport(&self, request: PlaybackRequest) -> OrderReply {
+        match request {
+            PlaybackRequest::Open { number, beside } => return self.open_listed(number, beside),
+            PlaybackRequest::Close => {
+                self.place_recording(1, None);
                 return Ok("closed".into());
             }
-            Transport::List => {
-                lock(&self.shelf).look();
+            PlaybackRequest::List => {
+                lock(&self.library).refresh();
                 lock(&self.state).stale = true;
                 self.changed.notify_all();
-                return Ok("looked again".into());
+                return Ok("list updated".into());
             }
             _ => {}
         }
         let mut state = lock(&self.state);
-        if state.reels.iter().all(Option::is_none) {
+        if state.slots.iter().all(|slot| slot.timeline.is_none()) {
             return Err("no recording is open; choose one from the list".into());
         }
-        let said = moved(&mut state, what);
+        let reply = apply_transport(&mut state, request);
         drop(state);
         self.changed.notify_all();
-        said
+        reply
     }
 
-    fn open_number(&self, number: u32, beside: bool) -> Answer {
+    fn open_listed(&self, number: u32, beside: bool) -> OrderReply {
         let (path, name) = {
-            let shelf = lock(&self.shelf);
-            let file = shelf.file(number);
+            let library = lock(&self.library);
+            let file = library.file(number);
             let file = file.ok_or_else(|| format!("the list has no recording {number}"))?;
             (file.0, file.1.to_owned())
         };
-        if beside && lock(&self.state).reels[0].is_none() {
-            return Err("one is shown beside another; open a first one".into());
+        if beside && lock(&self.state).slots[0].timeline.is_none() {
+            return Err("a second recording needs a first one; open a first one".into());
         }
-        let reel = open_reel(&path, &name)?;
-        self.put(usize::from(beside), Some(reel));
+        // a page receives names below the folder only
+        let reason = |error: RecordError| {
+            error
+                .to_string()
+                .replace(&path.display().to_string(), &name)
+        };
+        let timeline = RecordingTimeline::open(&path, &name).map_err(reason)?;
+        self.place_recording(usize::from(beside), Some(timeline));
         Ok(format!("{name} is open"))
     }
 
-    /// Show what is now, if anything is another than it was.
-    fn show(&self, state: &mut State, waiting: bool) {
+    /// Publishes the present state, if anything changed.
+    fn show(&self, state: &mut PlaybackState, waiting: bool) {
         let at = (state.at_s, waiting);
-        let moved = state.last != Some(at);
-        state.last = Some(at);
-        let reels = state.reels.clone();
-        let fronts = reels.each_ref().map(|reel| Some(reel.as_ref()?.front()));
-        for (place, (reel, front)) in reels.iter().zip(fronts).enumerate() {
-            let Some(reel) = reel else { continue };
-            self.show_reel(state, place, reel, moved);
-            let done = front.is_some_and(|(_, done)| done);
-            state.stale |= core::mem::replace(&mut state.done[place], done) != done;
+        let moved = state.last_shown != Some(at);
+        state.last_shown = Some(at);
+        let timelines = state.slots.each_ref().map(|slot| slot.timeline.clone());
+        let ends = timelines
+            .each_ref()
+            .map(|timeline| Some(timeline.as_ref()?.surface_end()));
+        for (view, (timeline, end)) in timelines.iter().zip(ends).enumerate() {
+            let Some(timeline) = timeline else { continue };
+            self.show_recording(state, view, timeline, moved);
+            let done = end.is_some_and(|(_, done)| done);
+            let before = core::mem::replace(&mut state.slots[view].surface_done, done);
+            state.stale |= before != done;
         }
-        self.say(state, waiting, &fronts);
+        self.send_state(state, waiting, &ends);
     }
 
-    fn show_reel(&self, state: &mut State, place: usize, reel: &Reel, moved: bool) {
-        let own_s = state.own_s(place, state.at_s);
-        let board = self.board.place(place);
-        for side in [Side::Slave, Side::Master].into_iter().filter(|_| moved) {
-            board.show(side, &reel.block(side, own_s));
-            if let Some((record, _)) = reel.record(side, own_s) {
-                board.record(record);
-            }
-        }
-        if let Some((shown, mesh)) = reel.picture(own_s.max(0.0), state.shown[place]) {
-            if let Some(mesh) = mesh {
-                board.show_mesh(&mesh.rest_m, &mesh.faces);
-            }
-            board.show_surface(&shown.positions_m);
-            state.shown[place] = Some((shown.at_ns, shown.mesh));
-            state.proxies_m[place] = shown.proxy_m;
-        }
-    }
-
-    fn say(
+    fn show_recording(
         &self,
-        state: &mut State,
+        state: &mut PlaybackState,
+        view: usize,
+        timeline: &RecordingTimeline,
+        moved: bool,
+    ) {
+        let own_s = state.local_s(view, state.at_s);
+        let session = self.latest_state.session(view);
+        for side in [Side::Slave, Side::Master].into_iter().filter(|_| moved) {
+            session.show(side, &timeline.side_block(side, own_s));
+            if let Some((record, _)) = timeline.record_at(side, own_s) {
+                session.record(record);
+            }
+        }
+        let slot = &mut state.slots[view];
+        if let Some((frame, mesh)) = timeline.surface_at(own_s.max(0.0), slot.shown_frame) {
+            if let Some(mesh) = mesh {
+                session.show_mesh(&mesh.rest_m, &mesh.faces);
+            }
+            session.show_surface(&frame.positions_m);
+            slot.shown_frame = Some((frame.at_ns, frame.mesh));
+            slot.proxy_m = frame.proxy_m;
+        }
+    }
+
+    fn send_state(
+        &self,
+        state: &mut PlaybackState,
         waiting: bool,
-        fronts: &[Option<(Option<f64>, bool)>; PLACES],
+        ends: &[Option<(Option<f64>, bool)>; SESSIONS_MAX],
     ) {
         if core::mem::take(&mut state.stale) {
-            self.board.say(Word::Whole, &self.whole(state));
+            self.latest_state
+                .send_message(PageMessage::Content, &self.overview(state));
         }
         let [from_s, to_s] = state.span_s();
-        let moment = json!({
+        let position = json!({
             "kind": "moment",
             "at_s": state.at_s,
             "playing": state.playing,
@@ -294,117 +306,114 @@ impl PlaybackDesk {
             "offset_s": state.offset_s,
             "from_s": from_s,
             "to_s": to_s,
-            "fronts_s": fronts.map(|front| front.and_then(|(front_s, _)| front_s)),
-            "proxies_m": state.proxies_m,
-            "done": fronts.map(|front| front.map(|(_, done)| done)),
+            "fronts_s": ends.map(|end| end.and_then(|(end_s, _)| end_s)),
+            "proxies_m": state.slots.each_ref().map(|slot| slot.proxy_m),
+            "done": ends.map(|end| end.map(|(_, done)| done)),
         });
-        self.board.say(Word::Moment, &moment);
+        self.latest_state
+            .send_message(PageMessage::Position, &position);
     }
 
-    /// All that is open, and what may be.
-    fn whole(&self, state: &State) -> Value {
-        let open = |(place, reel): (usize, &Option<Arc<Reel>>)| {
-            let mut told = reel.as_ref()?.told();
-            told["number"] = json!(state.numbers[place]);
-            Some(told)
+    /// Returns the open recordings, and the list of others.
+    fn overview(&self, state: &PlaybackState) -> Value {
+        let open = |slot: &Slot| {
+            let mut facts = slot.timeline.as_ref()?.page_facts();
+            facts["number"] = json!(slot.number);
+            Some(facts)
         };
-        let open: Vec<Option<Value>> = state.reels.iter().enumerate().map(open).collect();
-        let shelf = lock(&self.shelf);
-        json!({"kind": "shelf", "list": shelf.listed(), "open": open})
+        let open: Vec<Option<Value>> = state.slots.iter().map(open).collect();
+        let library = lock(&self.library);
+        json!({"kind": "overview", "list": library.entries, "open": open})
     }
 }
 
-/// Open a recording for a page; why not in words.
-fn open_reel(path: &Path, name: &str) -> Result<Arc<Reel>, String> {
-    // a page is told of names below the folder only
-    let said = |error: palpate_session::record::RecordError| {
-        error.to_string().replace(&path.display().to_string(), name)
-    };
-    Reel::open(path, name).map_err(said)
-}
-
-/// Do what needs no file.
-fn moved(state: &mut State, what: Transport) -> Answer {
+/// Applies a request that needs no file.
+fn apply_transport(state: &mut PlaybackState, request: PlaybackRequest) -> OrderReply {
     let [from_s, to_s] = state.span_s();
-    match what {
-        Transport::Play => {
+    match request {
+        PlaybackRequest::Play => {
             if state.at_s >= to_s {
                 state.at_s = from_s;
             }
             state.playing = true;
-            Ok("it plays".into())
+            Ok("playing".into())
         }
-        Transport::Pause => {
+        PlaybackRequest::Pause => {
             state.playing = false;
-            Ok("it stands still".into())
+            Ok("paused".into())
         }
-        Transport::Seek(at_s) if at_s.is_finite() => {
+        PlaybackRequest::Seek(at_s) if at_s.is_finite() => {
             state.go_to(at_s);
             Ok(format!("at {:.3} s", state.at_s))
         }
-        Transport::Seek(at_s) => Err(format!("seek is {at_s}; expected a time in seconds")),
-        Transport::Speed(speed) if SPEEDS.contains(&speed) => {
+        PlaybackRequest::Seek(at_s) => Err(format!("seek is {at_s}; expected a time in seconds")),
+        PlaybackRequest::Speed(speed) if SPEEDS.contains(&speed) => {
             state.speed = speed;
-            state.last = None;
-            Ok(format!("{speed} times as fast as it was"))
+            state.last_shown = None;
+            Ok(format!("speed {speed}"))
         }
-        Transport::Speed(speed) => Err(format!("speed is {speed}; expected 0.1 to 4")),
-        Transport::Offset(offset_s) if offset_s.abs() <= OFFSET_S_MAX => {
+        PlaybackRequest::Speed(speed) => Err(format!("speed is {speed}; expected 0.1 to 4")),
+        PlaybackRequest::Offset(offset_s) if offset_s.abs() <= OFFSET_S_MAX => {
             state.offset_s = offset_s;
-            state.last = None;
+            state.last_shown = None;
             let at_s = state.at_s;
             state.go_to(at_s);
-            Ok(format!("the second is shown {offset_s} s later"))
+            Ok(format!("the second recording is shown {offset_s} s later"))
         }
-        Transport::Offset(offset_s) => Err(format!(
+        PlaybackRequest::Offset(offset_s) => Err(format!(
             "offset is {offset_s}; expected -{OFFSET_S_MAX} to {OFFSET_S_MAX} s"
         )),
-        Transport::Open { .. } | Transport::Close | Transport::List => {
-            Err("this needs a file".into())
+        PlaybackRequest::Open { .. } | PlaybackRequest::Close | PlaybackRequest::List => {
+            Err("this request needs a file".into())
         }
     }
 }
 
-/// Let time pass, until the desk is gone.
-fn go(desk: &Weak<PlaybackDesk>) {
+/// Advances the time, until the controller is dropped.
+fn run_clock(controller: &Weak<PlaybackController>) {
     let now_s = || MonotonicClock.now().0 as f64 * 1e-9;
     let mut before_s = now_s();
-    while let Some(desk) = desk.upgrade() {
-        let mut state = lock(&desk.state);
+    while let Some(controller) = controller.upgrade() {
+        let mut state = lock(&controller.state);
         let since_s = now_s() - before_s;
         before_s += since_s;
-        // a machine that stood still for long goes on where it was
+        // after a long suspension, playback continues from the same time
         let waiting = state.playing && state.advance(since_s.min(0.25));
-        desk.show(&mut state, waiting);
-        let rest = if state.playing { PICTURE } else { REST };
-        let went = state.playing;
-        // whoever changes something wakes it
-        let woken = desk.changed.wait_timeout(state, rest);
-        drop(woken);
-        if !went {
+        controller.show(&mut state, waiting);
+        let interval = if state.playing {
+            UPDATE_INTERVAL
+        } else {
+            PAUSED_INTERVAL
+        };
+        let played = state.playing;
+        // a change notifies the condition
+        let notified = controller.changed.wait_timeout(state, interval);
+        drop(notified);
+        if !played {
             before_s = now_s();
         }
     }
 }
 
-impl Drop for PlaybackDesk {
+impl Drop for PlaybackController {
     fn drop(&mut self) {
         let state = self.state.get_mut();
         let state = state.unwrap_or_else(PoisonError::into_inner);
-        state.reels.iter().flatten().for_each(|reel| reel.close());
+        let timelines = state.slots.iter().filter_map(|slot| slot.timeline.as_ref());
+        timelines.for_each(|timeline| timeline.close());
     }
 }
 
-impl Desk for PlaybackDesk {
-    fn take(&self, order: &Order) -> Answer {
+impl MonitorController for PlaybackController {
+    fn execute(&self, order: &OperatorOrder) -> OrderReply {
         match order {
-            Order::Replay { what } => self.transport(*what),
-            Order::Stop => self.transport(Transport::Pause),
-            Order::End => {
+            OperatorOrder::Replay { what } => self.transport(*what),
+            OperatorOrder::Stop => self.transport(PlaybackRequest::Pause),
+            OperatorOrder::End => {
                 self.stop.store(true, Ordering::Relaxed);
                 Ok("closed".into())
             }
-            _ => Err("this is a recording: nothing of it can be changed".into()),
+            _ => Err("a recording cannot be changed".into()),
         }
     }
 
@@ -413,15 +422,15 @@ impl Desk for PlaybackDesk {
         self.changed.notify_all();
     }
 
-    fn aim(&self, _aim: Aim, _said_ms: f64) {}
+    fn aim(&self, _aim: PointerTarget, _page_time_ms: f64) {}
 
-    fn watched(&self, _anybody: bool) {}
+    fn set_watched(&self, _anybody: bool) {}
 
-    fn resource(&self, name: &str) -> Option<Resource> {
+    fn resource(&self, name: &str) -> Option<PageResource> {
         let number: u32 = name.strip_prefix("trace/")?.parse().ok()?;
         let state = lock(&self.state);
-        let place = state.numbers.iter().position(|one| *one == number)?;
-        let reel = state.reels[place].as_ref()?;
-        Some(("application/octet-stream", reel.table()))
+        let slot = state.slots.iter().find(|slot| slot.number == number)?;
+        let timeline = slot.timeline.as_ref()?;
+        Some(("application/octet-stream", timeline.table()))
     }
 }

@@ -1,10 +1,10 @@
-//! What is drawn of a recording along time: few enough numbers for a page, with no peak lost.
+//! Plot data of a recording along time: few enough numbers for a page, without a lost peak.
 //!
-//! Source: ours. Time is cut into equal stretches, of each of which the least and the largest value are kept, in the
-//! order in which they came; so a line through them has the outline of all ticks. Energies are of the stretch's end.
+//! Source: ours. Time is cut into equal stretches, each with its least and its largest value in their order of time,
+//! so a line through them has the outline of all ticks. Energies are those at the end of a stretch.
 
 use palpate_transport::Axes;
-use palpate_transport::trace::{Given, TickRecord};
+use palpate_transport::trace::{InputFlags, TickRecord};
 
 use palpate_session::record::Recording;
 
@@ -30,8 +30,7 @@ const STRETCH_NS: i64 = 10_000_000;
 /// Most stretches of one recording.
 const STRETCHES_MAX: i64 = 30_000;
 
-/// When a recording begins and ends on its clocks \[ns\]; none of an empty one.
-#[must_use]
+/// First and last time of a recording on its clocks \[ns\]; None for an empty one.
 pub(crate) fn span_ns(recording: &Recording) -> Option<(i64, i64)> {
     let sides = || [&recording.master, &recording.slave].into_iter();
     let first = sides().filter_map(|side| side.first()).map(|r| r.now_ns);
@@ -39,7 +38,7 @@ pub(crate) fn span_ns(recording: &Recording) -> Option<(i64, i64)> {
     first.min().zip(last.max())
 }
 
-/// The columns, one after another, as f32, little-endian; not-a-number is unknown.
+/// Returns the columns, one after another, as f32, little-endian; NaN is unknown.
 #[must_use]
 pub fn table(recording: &Recording) -> Vec<u8> {
     let Some((begin_ns, end_ns)) = span_ns(recording) else {
@@ -54,18 +53,18 @@ pub fn table(recording: &Recording) -> Vec<u8> {
         stretches,
     };
     let (master, slave) = (&*recording.master, &*recording.slave);
-    let bound = |by: f64| {
-        move |r: &TickRecord| {
-            ms(r.oneway_ns) + if by < 0.0 { -1.0 } else { 1.0 } * ms(r.oneway_bound_ns)
-        }
-    };
-    let sums = |records, of: fn(&TickRecord) -> &Axes| time.last(records, move |r| sum_mj(of(r)));
+    let bound = |by: f64| move |r: &TickRecord| ms(r.oneway_ns) + by * ms(r.oneway_bound_ns);
+    let sums =
+        |records, axes: fn(&TickRecord) -> &Axes| time.last(records, move |r| sum_mj(axes(r)));
     let sent = sums(master, |r| &r.energy_sent_j).into_iter();
-    let came = sums(slave, |r| &r.energy_received_j).into_iter();
-    let back = sums(slave, |r| &r.energy_sent_j).into_iter();
-    let home = sums(master, |r| &r.energy_received_j).into_iter();
-    let forth = sent.zip(came).map(|(sent, came)| sent - came);
-    let flight = forth.zip(back.zip(home).map(|(back, home)| back - home));
+    let received = sums(slave, |r| &r.energy_received_j).into_iter();
+    let sent_back = sums(slave, |r| &r.energy_sent_j).into_iter();
+    let received_back = sums(master, |r| &r.energy_received_j).into_iter();
+    let forward = sent.zip(received).map(|(sent, received)| sent - received);
+    let back = sent_back
+        .zip(received_back)
+        .map(|(sent, received)| sent - received);
+    let in_transit = forward.zip(back).map(|(forward, back)| forward + back);
     let columns = [
         time.times(),
         time.outline(master, |r| size(&r.port_force_n)),
@@ -78,7 +77,7 @@ pub fn table(recording: &Recording) -> Vec<u8> {
         time.outline(master, bound(-1.0)),
         sums(master, |r| &r.reservoir_j),
         sums(slave, |r| &r.reservoir_j),
-        flight.map(|(forth, back)| forth + back).collect(),
+        in_transit.collect(),
     ];
     let numbers = columns.into_iter().flatten();
     numbers.flat_map(f32::to_le_bytes).collect()
@@ -97,7 +96,7 @@ fn sum_mj(axes: &Axes) -> f64 {
 }
 
 fn contact_n(record: &TickRecord) -> f64 {
-    if record.given & Given::FORCE_VALID == 0 {
+    if record.given & InputFlags::FORCE_VALID == 0 {
         return f64::NAN;
     }
     size(&record.tissue_force_n)
@@ -116,7 +115,7 @@ impl Stretches {
         ((since_ns / self.stretch_ns) as usize).min(self.stretches - 1)
     }
 
-    /// Two moments of each stretch since the begin \[s\].
+    /// Two times of each stretch since the beginning \[s\].
     fn times(&self) -> Vec<f32> {
         let half_s = 0.5e-9 * self.stretch_ns as f64;
         (0..2 * self.stretches)
@@ -124,7 +123,7 @@ impl Stretches {
             .collect()
     }
 
-    /// Least and largest value of each stretch, in the order in which they came.
+    /// Returns the least and the largest value of each stretch, in their order of time.
     fn outline(&self, records: &[TickRecord], of: impl Fn(&TickRecord) -> f64) -> Vec<f32> {
         let mut ends = vec![[(f32::NAN, 0); 2]; self.stretches];
         for (index, record) in records.iter().enumerate() {
@@ -148,7 +147,7 @@ impl Stretches {
             .collect()
     }
 
-    /// The last value of each stretch, twice; the one before where there is none.
+    /// Returns the last value of each stretch, twice; the one before where there is none.
     fn last(&self, records: &[TickRecord], of: impl Fn(&TickRecord) -> f64) -> Vec<f32> {
         let mut values = vec![f32::NAN; self.stretches];
         for record in records {
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn no_peak_is_lost_and_what_is_unknown_is_no_number() {
+    fn no_peak_is_lost_and_an_unknown_value_is_nan() {
         let tick = |side, n: i64| TickRecord {
             side,
             tick: n as u64,
@@ -196,7 +195,7 @@ mod tests {
         recording.master[777].port_force_n = [0.0, 3.0, 4.0, 9.0];
         recording.slave[500].tissue_force_n = [0.0, 0.0, 2.0, 0.0];
         recording.slave[501].tissue_force_n = [0.0, 0.0, 1.0, 0.0];
-        recording.slave[501].given = Given::FORCE_VALID;
+        recording.slave[501].given = InputFlags::FORCE_VALID;
         let table = table(&recording);
         let hand = column(&table, "hand_n");
         let times = column(&table, "time_s");

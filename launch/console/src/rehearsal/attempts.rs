@@ -1,8 +1,8 @@
-//! The record of attempts: a line of JSON each, in a file of the user that only grows.
+//! Store of attempts: one JSON line each, in an append-only file of the user.
 //!
 //! Source: ours. The file is `palpate/attempts.jsonl` in `$XDG_DATA_HOME`, else in `.local/share` of the home folder.
-//! A line is written at once and at the end, so that whatever ends the process leaves whole lines and at most one
-//! torn one; a line that cannot be read is counted, named and left where it is.
+//! A line is written at once and at the end, so that an interrupted process leaves at most one incomplete line. A line
+//! that cannot be read is counted, reported and left in place.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use palpate_analysis::rehearsed::task::{Attempt, Attempts};
+use palpate_analysis::rehearsal::task::Attempt;
 
-/// Version of a line.
-const VERSION: u32 = 1;
+/// Format version of a line.
+pub(super) const VERSION: u32 = 1;
 
 /// Longest file that is read \[bytes\]: some hundred thousand attempts.
 const BYTES_MAX: u64 = 64 << 20;
@@ -21,48 +21,34 @@ const BYTES_MAX: u64 = 64 << 20;
 /// Name of the file.
 pub const FILE: &str = "attempts.jsonl";
 
-/// An attempt as it is kept.
+/// An attempt as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
-    /// Version of this layout.
+pub struct AttemptRecord {
+    /// Format version.
     pub version: u32,
-    /// When it was answered, in seconds since 1970 \[s\].
+    /// Time of the answer, since 1970 \[s\].
     pub at_unix_s: u64,
-    /// Seed by which it was placed.
+    /// Seed of the task's placement.
     pub seed: u64,
-    /// Tool that was chosen last.
+    /// Tool that was selected last.
     pub tool: String,
     /// The attempt.
     pub attempt: Attempt,
 }
 
-impl Kept {
-    /// An attempt of now.
-    #[must_use]
-    pub fn new(at_unix_s: u64, seed: u64, tool: &str, attempt: Attempt) -> Self {
-        Self {
-            version: VERSION,
-            at_unix_s,
-            seed,
-            tool: tool.to_owned(),
-            attempt,
-        }
-    }
-}
-
-/// What was read of a record.
+/// Attempts read from a file.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Known {
+pub struct AttemptHistory {
     /// The attempts, in their order.
-    pub attempts: Attempts,
-    /// Lines that could not be read, in words; none is lost.
+    pub attempts: Vec<Attempt>,
+    /// Report on lines that could not be read; they stay in the file.
     pub problem: Option<String>,
 }
 
-/// Where the user's attempts are; none without a home.
+/// Returns the path of the user's attempts; None without a home folder.
 #[must_use]
-pub fn of_user() -> Option<PathBuf> {
+pub fn user_path() -> Option<PathBuf> {
     let named = |name| {
         std::env::var_os(name)
             .filter(|path| !path.is_empty())
@@ -73,10 +59,10 @@ pub fn of_user() -> Option<PathBuf> {
     Some(data?.join("palpate").join(FILE))
 }
 
-/// Whether two paths lead to one file, which need not be there yet; its folder must.
+/// Returns true if two paths lead to one file, which need not exist; its folder must.
 #[must_use]
-pub fn same(one: &Path, other: &Path) -> bool {
-    let whole = |path: &Path| {
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let absolute = |path: &Path| {
         let found = path.canonicalize();
         found.or_else(|_| {
             let folder = path
@@ -86,22 +72,22 @@ pub fn same(one: &Path, other: &Path) -> bool {
             Ok::<_, io::Error>(folder.join(path.file_name().unwrap_or_default()))
         })
     };
-    match (whole(one), whole(other)) {
+    match (absolute(one), absolute(other)) {
         (Ok(one), Ok(other)) => one == other,
         _ => one == other,
     }
 }
 
-/// Read a record; a file that is not there is an empty one.
+/// Reads the attempts of a file; a missing file is empty.
 #[must_use]
-pub fn read(path: &Path) -> Known {
-    let unread = |what: String| Known {
-        problem: Some(format!("{}: {what}", path.display())),
-        ..Known::default()
+pub fn read(path: &Path) -> AttemptHistory {
+    let unread = |reason: String| AttemptHistory {
+        problem: Some(format!("{}: {reason}", path.display())),
+        ..AttemptHistory::default()
     };
     let mut bytes = Vec::new();
     match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Known::default(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return AttemptHistory::default(),
         Err(error) => return unread(error.to_string()),
         Ok(file) => {
             if let Err(error) = file.take(BYTES_MAX).read_to_end(&mut bytes) {
@@ -109,34 +95,38 @@ pub fn read(path: &Path) -> Known {
             }
         }
     }
-    let mut known = Known::default();
-    let mut broken = Vec::new();
+    let mut history = AttemptHistory::default();
+    let mut invalid = Vec::new();
     for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        match serde_json::from_slice::<Kept>(line) {
-            Ok(kept) if kept.version == VERSION => known.attempts.attempt.push(kept.attempt),
-            Ok(kept) => broken.push(format!("line {} is of version {}", index + 1, kept.version)),
-            Err(error) => broken.push(format!("line {}: {error}", index + 1)),
+        match serde_json::from_slice::<AttemptRecord>(line) {
+            Ok(entry) if entry.version == VERSION => history.attempts.push(entry.attempt),
+            Ok(entry) => invalid.push(format!(
+                "line {} is of version {}",
+                index + 1,
+                entry.version
+            )),
+            Err(error) => invalid.push(format!("line {}: {error}", index + 1)),
         }
     }
-    if let Some(first) = broken.first() {
-        let count = broken.len();
+    if let Some(first) = invalid.first() {
+        let count = invalid.len();
         let lines = if count == 1 { "line" } else { "lines" };
-        known.problem = Some(format!(
+        history.problem = Some(format!(
             "{}: {count} {lines} left out ({first})",
             path.display()
         ));
     }
-    known
+    history
 }
 
-/// Add one attempt at the end.
+/// Appends one attempt.
 ///
 /// # Errors
-/// If the file or its folder cannot be made or written.
-pub fn add(path: &Path, kept: &Kept) -> io::Result<()> {
+/// If the file or its folder cannot be created or written.
+pub fn add(path: &Path, record: &AttemptRecord) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -145,9 +135,9 @@ pub fn add(path: &Path, kept: &Kept) -> io::Result<()> {
         .read(true)
         .append(true)
         .open(path)?;
-    let mut line = serde_json::to_vec(kept)?;
+    let mut line = serde_json::to_vec(record)?;
     line.push(b'\n');
-    // what was torn before must not tear this
+    // an incomplete last line must not damage this one
     let mut last = [b'\n'];
     if file.seek(SeekFrom::End(-1)).is_ok() {
         file.read_exact(&mut last)?;
@@ -161,11 +151,11 @@ pub fn add(path: &Path, kept: &Kept) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use palpate_analysis::rehearsed::task::Score;
+    use palpate_analysis::rehearsal::task::Score;
 
     use super::*;
 
-    fn kept(score: f64) -> Kept {
+    fn record(score: f64) -> AttemptRecord {
         let attempt = Attempt {
             task: "trace".into(),
             scene: "sheet".into(),
@@ -175,29 +165,30 @@ mod tests {
                 ..Score::default()
             },
         };
-        Kept::new(1, 7, "fingertip", attempt)
+        AttemptRecord {
+            version: VERSION,
+            at_unix_s: 1,
+            seed: 7,
+            tool: "fingertip".into(),
+            attempt,
+        }
     }
 
     #[test]
-    fn attempts_are_added_and_a_broken_line_is_named_and_left_out() {
+    fn attempts_are_appended_and_an_invalid_line_is_reported_and_left_out() {
         let folder = std::env::temp_dir().join(format!("palpate-attempts-{}", std::process::id()));
         let path = folder.join("data").join(FILE);
-        assert_eq!(read(&path), Known::default());
-        add(&path, &kept(0.5)).expect("a new file");
+        assert_eq!(read(&path), AttemptHistory::default());
+        add(&path, &record(0.5)).expect("a new file");
         let mut file = OpenOptions::new().append(true).open(&path).expect("there");
-        // the last of these is torn
+        // the last of these is incomplete
         file.write_all(b"{\"version\":9}\nnonsense\n\xff\n{\"version\":1,\"at_un")
             .expect("room");
-        add(&path, &kept(0.75)).expect("at the end");
-        let known = read(&path);
-        let scores: Vec<f64> = known
-            .attempts
-            .attempt
-            .iter()
-            .map(|one| one.score.score)
-            .collect();
+        add(&path, &record(0.75)).expect("at the end");
+        let history = read(&path);
+        let scores: Vec<f64> = history.attempts.iter().map(|one| one.score.score).collect();
         assert_eq!(scores, [0.5, 0.75]);
-        let problem = known.problem.expect("four lines");
+        let problem = history.problem.expect("four lines");
         assert!(
             problem.contains("4 lines") && problem.contains("line 2"),
             "{problem}"

@@ -1,310 +1,305 @@
-//! What can be rehearsed live: scenes with a line each, and tasks on them, placed anew for every attempt.
+//! Library of live rehearsals: scenes, and tasks on them, placed at random for every attempt.
 //!
-//! Source: ours; seed-004 rows S4-22, S4-26 and S4-31 for what is practised. A task that hides something makes a
-//! scene of its own from the built-in one and the attempt's number, so the folder of a session has all of it.
+//! Source: ours; seed-004 rows S4-22, S4-26 and S4-31 for the tasks. A task that hides a lump makes a scene of its own
+//! from the built-in one and the attempt's seed, so the folder of a session is complete.
 
 use palpate_scene as scene;
 use palpate_scene::Lump;
-use palpate_transport::chance::even;
+use palpate_transport::random::uniform;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 use toml::{Table, Value};
 
-use palpate_analysis::rehearsed::task::Task;
+use palpate_analysis::rehearsal::task::{self, Score};
 use palpate_session::config::ConfigError;
 use palpate_session::lab;
-use palpate_session::monitor::request::{GRASP_N, GRASP_S, Said, TRACE_N, TaskKind};
+use palpate_session::monitor::request::{GRASP_N, GRASP_S, TRACE_N, TaskAnswer, TaskKind};
+use palpate_transport::trace::TickRecord;
 
 /// Half the length of the line of a trace \[m\].
 const TRACE_M: f64 = 0.015;
 
-/// Places whose stiffness is ranked \[m\], about as far from the border and as stiff before anything is dealt to them,
-/// and the factors that are.
+/// Sites of the ranking task \[m\], at similar distances from the border and of similar initial stiffness, and the
+/// stiffness factors that are assigned to them at random.
 const SITES_M: [[f64; 2]; 3] = [[-0.016, -0.01], [0.016, -0.01], [0.0, 0.014]];
 const FACTORS: [f64; 3] = [0.4, 1.0, 3.0];
 const SITE_RADIUS_M: f64 = 0.011;
 
-/// The lump that is hidden in a block which has none of its own: its radius, how deep its middle lies \[m\], and Young's
-/// modulus \[Pa\]. It lies in the fat of `layered`, and feels more than twice as stiff as what is beside it at 4 mm.
+/// Lump that is hidden in a block without one: its radius, depth of its centre \[m\], and Young's modulus \[Pa\]. It
+/// lies in the fat of `layered`, and makes a press of 4 mm more than twice as stiff as beside it.
 const LUMP_RADIUS_M: f64 = 0.005;
 const LUMP_DEPTH_M: f64 = 0.007;
 const LUMP_PA: f64 = 90_000.0;
 
-/// Depth at which the stiffness of a place is what counts \[m\].
+/// Depth at which the stiffness of a site is compared \[m\].
 const DEPTH_M: f64 = 0.004;
 
 /// A scene that can be rehearsed live.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Offer {
+pub struct RehearsalScene {
     /// Name of the scene.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description, in a line.
     pub about: &'static str,
-    /// What can be practised on it.
+    /// Tasks of the scene.
     pub tasks: &'static [TaskKind],
-    /// Half widths of where a lump is hidden \[m\].
-    hides_m: [f64; 2],
+    /// Half widths of the area of a hidden lump \[m\].
+    hiding_half_m: [f64; 2],
 }
 
-const fn offer(name: &'static str, about: &'static str, tasks: &'static [TaskKind]) -> Offer {
-    Offer {
+const fn scene_entry(
+    name: &'static str,
+    about: &'static str,
+    tasks: &'static [TaskKind],
+) -> RehearsalScene {
+    RehearsalScene {
         name,
         about,
         tasks,
-        hides_m: [0.018, 0.018],
+        hiding_half_m: [0.018, 0.018],
     }
 }
 
 use TaskKind::{FindLump, Grasp, RankStiffness, Trace};
 
-/// All of them, the lightest first.
-pub(crate) const OFFERS: [Offer; 15] = [
-    offer(
+/// All scenes, the fastest to compute first.
+pub(crate) const SCENES: [RehearsalScene; 15] = [
+    scene_entry(
         "flat-sheet",
         "A flat sheet, soft on the left and stiff on the right: press it, grip and stretch it, or skate over it closed",
         &[Trace, Grasp],
     ),
-    offer("sheet", "A patch of springs (IDMS), 80 by 69 mm", &[Trace]),
-    offer(
+    scene_entry("sheet", "A patch of springs (IDMS), 80 by 69 mm", &[Trace]),
+    scene_entry(
         "sheet-fine",
         "The patch of springs with finer meshes: three places of unknown stiffness",
         &[RankStiffness, Trace],
     ),
-    offer(
+    scene_entry(
         "sheet-lump",
         "The patch of springs with a hidden stiff lump",
         &[FindLump],
     ),
-    offer(
+    scene_entry(
         "layered",
         "Skin, fat and muscle over bone, a continuum of finite elements",
         &[FindLump, Trace],
     ),
-    offer(
+    scene_entry(
         "layered-lump",
         "Skin, fat and muscle with a hidden lump of 8 mm",
         &[FindLump],
     ),
-    Offer {
-        hides_m: [0.012, 0.005],
-        ..offer(
+    RehearsalScene {
+        hiding_half_m: [0.012, 0.005],
+        ..scene_entry(
             "block-nodule",
             "A soft block with a stiff lump of 10 mm in its middle, 10 mm deep",
             &[FindLump],
         )
     },
-    offer(
+    scene_entry(
         "block",
         "A soft block, the test body of the specification",
         &[],
     ),
-    offer(
+    scene_entry(
         "rough",
         "Soft tissue that rubs, over a bone that rises to half its height",
         &[],
     ),
-    offer(
+    scene_entry(
         "tweezers",
         "A pad of soft tissue for tweezers: their jaws hold by friction, and slip",
         &[Grasp],
     ),
-    offer(
+    scene_entry(
         "linked-nodule",
-        "A volume of linked elements that can be cut, with a stiff nodule near its surface",
+        "A voxel model that can be cut, with a stiff nodule near its surface",
         &[FindLump],
     ),
-    offer(
+    scene_entry(
         "limb",
         "A piece of a synthetic limb in layers, with bone, vessel and tumour; it can be cut",
         &[],
     ),
-    offer(
+    scene_entry(
         "layers-nodule",
         "Skin fifty times as stiff as the fat under it, and a nodule",
         &[],
     ),
-    offer(
+    scene_entry(
         "seed-regular",
         "The sheet of 58 atoms of the 1995 simulator, at its own size: its tool is a ball of 76 mm",
         &[],
     ),
-    offer(
+    scene_entry(
         "seed-printed",
         "The same sheet as it was printed, skewed",
         &[],
     ),
 ];
 
-/// A scene as it is touched: of a task with what is true of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Posed {
+/// A scene of a task, with its truth.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TaskScene {
     /// The scene: a name, or the text of one.
     pub scene: String,
-    /// What is hidden in it.
+    /// Hidden lumps.
     pub lumps: Vec<Lump>,
-    /// Places that are asked about \[m\].
+    /// Sites of the question \[m\].
     pub sites_m: Vec<[f64; 2]>,
     /// Stiffness of each \[N/m\].
     pub true_npm: Vec<f64>,
-    /// A line that is to be followed \[m\].
+    /// Line to trace \[m\].
     pub line_m: Option<[[f64; 2]; 2]>,
 }
 
-/// The offer of a scene, if it is one of the library.
+/// Returns the library entry of a scene, if there is one.
 #[must_use]
-pub fn offer_of(name: &str) -> Option<&'static Offer> {
-    OFFERS.iter().find(|offer| offer.name == name)
+pub fn scene_named(name: &str) -> Option<&'static RehearsalScene> {
+    SCENES.iter().find(|offer| offer.name == name)
 }
 
-/// Place a task on a scene anew, by a seed.
+/// Places a task on a scene by a seed.
 ///
 /// # Errors
 /// [`ConfigError`] if there is no such task on that scene, or the scene cannot be used.
-pub fn pose(offer: &Offer, kind: TaskKind, seed: u64) -> Result<Posed, ConfigError> {
+pub fn place_task(
+    offer: &RehearsalScene,
+    kind: TaskKind,
+    seed: u64,
+) -> Result<TaskScene, ConfigError> {
     if !offer.tasks.contains(&kind) {
         let message = format!("task is {}: not on the scene {}", kind.name(), offer.name);
-        return Err(ConfigError::Field { message });
+        return Err(ConfigError::Field(message));
     }
     let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut posed = Posed {
+    let mut placed = TaskScene {
         scene: offer.name.into(),
-        lumps: Vec::new(),
-        sites_m: Vec::new(),
-        true_npm: Vec::new(),
-        line_m: None,
+        ..TaskScene::default()
     };
     match kind {
         FindLump => {
             let place_m = offer
-                .hides_m
-                .map(|half_m| half_m * (2.0 * even(&mut chance) - 1.0));
-            posed.scene = hiding(offer.name, place_m)?;
-            posed.lumps = lab::load_scene(&posed.scene, "twin")?.lumps;
+                .hiding_half_m
+                .map(|half_m| half_m * (2.0 * uniform(&mut chance) - 1.0));
+            placed.scene = scene_with_lump(offer.name, place_m)?;
+            placed.lumps = lab::load_scene(&placed.scene, "twin")?.lumps;
         }
         RankStiffness => {
             let mut factors = FACTORS;
             for last in (1..factors.len()).rev() {
-                let with = ((last + 1) as f64 * even(&mut chance)) as usize;
+                let with = ((last + 1) as f64 * uniform(&mut chance)) as usize;
                 factors.swap(last, with.min(last));
             }
-            posed.scene = dealt(offer.name, factors)?;
-            posed.sites_m = SITES_M.to_vec();
-            let scene = lab::load_scene(&posed.scene, "twin")?;
-            let presses = scene.presses(&SITES_M, DEPTH_M);
+            placed.scene = scene_with_sites(offer.name, factors)?;
+            placed.sites_m = SITES_M.to_vec();
+            let scene = lab::load_scene(&placed.scene, "twin")?;
+            let presses = scene.press_stiffness(&SITES_M, DEPTH_M);
             let presses = presses.map_err(|error| wrong(offer.name, &error))?;
-            posed.true_npm = presses.iter().map(|press| press.secant_npm).collect();
+            placed.true_npm = presses.iter().map(|press| press.secant_npm).collect();
         }
         Trace => {
-            let turn = (even(&mut chance) - 0.5) * std::f64::consts::PI;
-            let end_m = [TRACE_M * libm::cos(turn), TRACE_M * libm::sin(turn)];
-            posed.line_m = Some([end_m.map(|x| -x), end_m]);
+            let angle = (uniform(&mut chance) - 0.5) * std::f64::consts::PI;
+            let end_m = [TRACE_M * libm::cos(angle), TRACE_M * libm::sin(angle)];
+            placed.line_m = Some([end_m.map(|x| -x), end_m]);
         }
         Grasp => {}
     }
-    Ok(posed)
+    Ok(placed)
 }
 
-impl Posed {
-    /// The task with what was answered, to be scored.
+impl TaskScene {
+    /// Scores the recorded ticks of a task by its answer.
     ///
     /// # Errors
-    /// What the answer lacks, in words.
-    pub fn answered(&self, kind: TaskKind, said: &Said) -> Result<Task, String> {
+    /// Missing part of the answer, in words.
+    pub(super) fn score(
+        &self,
+        kind: TaskKind,
+        answer: &TaskAnswer,
+        ticks: &[TickRecord],
+    ) -> Result<Score, String> {
         Ok(match kind {
-            FindLump => Task::FindLump {
-                place_m: said
-                    .place_m
-                    .filter(|place| place.iter().all(|x| x.is_finite()))
-                    .ok_or("no place is marked; hold the tool over it and mark it")?,
-            },
+            FindLump => {
+                let place_m = answer.place_m;
+                let place_m = place_m.filter(|place| place.iter().all(|x| x.is_finite()));
+                let place_m =
+                    place_m.ok_or("no place is marked; hold the tool over it and mark it")?;
+                task::score_lump_search(ticks, place_m, &self.lumps)
+            }
             RankStiffness => {
-                let mut sorted = said.order.clone();
+                let mut sorted = answer.order.clone();
                 sorted.sort_unstable();
                 if !sorted.iter().copied().eq(0..self.sites_m.len()) {
                     return Err("the order does not name each place once".into());
                 }
-                Task::RankStiffness {
-                    true_npm: self.true_npm.clone(),
-                    order: said.order.clone(),
-                }
+                task::score_ranking(ticks, &self.true_npm, &answer.order)
             }
             Trace => {
-                let [from_m, to_m] = self.line_m.ok_or("this scene has no line")?;
-                Task::Trace {
-                    from_m,
-                    to_m,
-                    force_n: TRACE_N,
-                }
+                let line_m = self.line_m.ok_or("this scene has no line")?;
+                task::score_trace(ticks, line_m, TRACE_N)
             }
-            Grasp => Task::Grasp {
-                force_n: GRASP_N,
-                hold_s: GRASP_S,
-            },
+            Grasp => task::score_grasp(ticks, GRASP_N, GRASP_S),
         })
     }
 }
 
-fn wrong(name: &str, error: &dyn std::fmt::Display) -> ConfigError {
-    ConfigError::Field {
-        message: format!("scene {name}: {error}"),
-    }
+pub(super) fn wrong(name: &str, error: &dyn std::fmt::Display) -> ConfigError {
+    ConfigError::Field(format!("scene {name}: {error}"))
 }
 
 fn table(name: &str) -> Result<Table, ConfigError> {
-    let text = scene::text(name).map_err(|error| wrong(name, &error))?;
+    let text = scene::scene_text(name).map_err(|error| wrong(name, &error))?;
     text.parse().map_err(|error| wrong(name, &error))
 }
 
-fn place([x_m, y_m]: [f64; 2]) -> Vec<Value> {
-    vec![Value::Float(x_m), Value::Float(y_m)]
+/// Returns the table of a lump: its centre \[m\], and numbers by their names.
+fn lump(center_m: &[f64], numbers: &[(&str, f64)]) -> Table {
+    let center = center_m.iter().map(|&m| Value::Float(m)).collect();
+    let numbers = numbers
+        .iter()
+        .map(|&(name, value)| (name, Value::Float(value)));
+    let fields = numbers.chain([("center_m", Value::Array(center))]);
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
-/// A built-in scene with its last lump or inclusion elsewhere; a block that has none is given one.
-fn hiding(name: &str, place_m: [f64; 2]) -> Result<String, ConfigError> {
+/// Returns a built-in scene with its last lump or inclusion moved; a block without one gets a new one.
+fn scene_with_lump(name: &str, place_m: [f64; 2]) -> Result<String, ConfigError> {
     let mut scene = table(name)?;
-    let of = ["lump", "inclusion"];
-    let hidden = of
+    let keys = ["lump", "inclusion"];
+    let hidden = keys
         .iter()
         .find_map(|key| scene.get(*key)?.as_array().map(|_| *key))
         .and_then(|key| scene.get_mut(key)?.as_array_mut()?.last_mut());
     let Some(hidden) = hidden else {
-        scene.insert("inclusion".into(), Value::Array(vec![lump(place_m)]));
+        let [x_m, y_m] = place_m;
+        let numbers = [("radius_m", LUMP_RADIUS_M), ("young_pa", LUMP_PA)];
+        let mut lump = lump(&[x_m, y_m, -LUMP_DEPTH_M], &numbers);
+        lump.insert("name".into(), "lump".into());
+        scene.insert("inclusion".into(), vec![lump].into());
         return Ok(scene.to_string());
     };
     let center = hidden
         .get_mut("center_m")
         .and_then(Value::as_array_mut)
-        .ok_or_else(|| wrong(name, &"what is hidden in it is at no place"))?;
-    for (was, now) in center.iter_mut().zip(place(place_m)) {
-        *was = now;
+        .ok_or_else(|| wrong(name, &"its lump has no centre"))?;
+    for (coordinate, new) in center.iter_mut().zip(place_m) {
+        *coordinate = new.into();
     }
     Ok(scene.to_string())
 }
 
-/// A lump for a block that has none.
-fn lump(place_m: [f64; 2]) -> Value {
-    let mut lump = Table::new();
-    let [x_m, y_m] = place_m;
-    let center = [x_m, y_m, -LUMP_DEPTH_M].map(Value::Float);
-    lump.insert("name".into(), Value::String("lump".into()));
-    lump.insert("center_m".into(), Value::Array(center.into()));
-    lump.insert("radius_m".into(), Value::Float(LUMP_RADIUS_M));
-    lump.insert("young_pa".into(), Value::Float(LUMP_PA));
-    Value::Table(lump)
-}
-
-/// A built-in sheet with a stiffer place at each of the sites.
-fn dealt(name: &str, factors: [f64; 3]) -> Result<String, ConfigError> {
+/// Returns a built-in sheet with a place of another stiffness at each of the sites.
+fn scene_with_sites(name: &str, factors: [f64; 3]) -> Result<String, ConfigError> {
     let mut scene = table(name)?;
-    let lump = |(site_m, factor): ([f64; 2], f64)| {
-        let mut lump = Table::new();
-        lump.insert("center_m".into(), Value::Array(place(site_m)));
-        lump.insert("radius_m".into(), Value::Float(SITE_RADIUS_M));
-        lump.insert("factor".into(), Value::Float(factor));
-        Value::Table(lump)
-    };
-    let lumps = SITES_M.into_iter().zip(factors).map(lump).collect();
-    scene.insert("lump".into(), Value::Array(lumps));
+    let sites = SITES_M.iter().zip(factors);
+    let lumps = sites
+        .map(|(site_m, factor)| lump(site_m, &[("radius_m", SITE_RADIUS_M), ("factor", factor)]));
+    scene.insert("lump".into(), lumps.collect::<Vec<_>>().into());
     Ok(scene.to_string())
 }
 
@@ -313,8 +308,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_offer_can_be_loaded_and_every_task_be_posed_and_placed_by_its_seed() {
-        for offer in &OFFERS {
+    fn every_scene_loads_and_every_task_is_placed_by_its_seed() {
+        for offer in &SCENES {
             assert!(
                 lab::load_scene(offer.name, "twin").is_ok(),
                 "{}",
@@ -322,7 +317,7 @@ mod tests {
             );
             for &kind in offer.tasks {
                 let [one, again, other] =
-                    [1, 1, 2].map(|seed| pose(offer, kind, seed).expect(offer.name));
+                    [1, 1, 2].map(|seed| place_task(offer, kind, seed).expect(offer.name));
                 assert_eq!(one, again, "{}", offer.name);
                 assert!(
                     kind == Grasp || one != other || kind == RankStiffness,
@@ -333,38 +328,41 @@ mod tests {
                 if kind == FindLump {
                     assert_eq!(scene.lumps.len(), 1, "{}", offer.name);
                     let [x_m, y_m] = scene.lumps[0].center_m;
-                    assert!(x_m.abs() <= offer.hides_m[0] && y_m.abs() <= offer.hides_m[1]);
+                    assert!(
+                        x_m.abs() <= offer.hiding_half_m[0] && y_m.abs() <= offer.hiding_half_m[1]
+                    );
                 }
             }
         }
     }
 
     #[test]
-    fn the_first_scene_hides_a_lump_that_feels_twice_as_stiff_as_what_is_beside_it() {
-        let offer = offer_of(&palpate_session::config::Config::default().twin).expect("built in");
-        let posed = pose(offer, FindLump, 7).expect("placed");
-        let scene = lab::load_scene(&posed.scene, "twin").expect("a scene");
-        let center_m = posed.lumps[0].center_m;
+    fn the_first_scene_hides_a_lump_twice_as_stiff_as_its_surroundings() {
+        let offer =
+            scene_named(&palpate_session::config::Config::default().twin).expect("built in");
+        let placed = place_task(offer, FindLump, 7).expect("placed");
+        let scene = lab::load_scene(&placed.scene, "twin").expect("a scene");
+        let center_m = placed.lumps[0].center_m;
         let beside_m = [center_m[0] - center_m[0].signum() * 0.018, center_m[1]];
-        let felt = scene
-            .presses(&[center_m, beside_m], DEPTH_M)
+        let presses = scene
+            .press_stiffness(&[center_m, beside_m], DEPTH_M)
             .expect("pressed");
-        let [over, beside] = [felt[0].secant_npm, felt[1].secant_npm];
+        let [over, beside] = [presses[0].secant_npm, presses[1].secant_npm];
         assert!(over > 2.0 * beside, "{over} N/m over it, {beside} beside");
     }
 
     #[test]
-    fn s4_07_places_to_rank_differ_by_more_than_a_hand_needs() {
-        let offer = offer_of("sheet-fine").expect("built in");
+    fn s4_07_sites_to_rank_differ_by_more_than_the_discrimination_threshold() {
+        let offer = scene_named("sheet-fine").expect("built in");
         let mut orders = Vec::new();
         for seed in 0..6 {
-            let posed = pose(offer, RankStiffness, seed).expect("placed");
-            let mut sorted = posed.true_npm.clone();
+            let placed = place_task(offer, RankStiffness, seed).expect("placed");
+            let mut sorted = placed.true_npm.clone();
             sorted.sort_by(f64::total_cmp);
             for pair in sorted.windows(2) {
-                assert!(pair[1] / pair[0] > 1.2, "{:?}", posed.true_npm);
+                assert!(pair[1] / pair[0] > 1.2, "{:?}", placed.true_npm);
             }
-            orders.push(posed.true_npm.iter().position(|npm| *npm == sorted[0]));
+            orders.push(placed.true_npm.iter().position(|npm| *npm == sorted[0]));
         }
         orders.sort_unstable();
         orders.dedup();
@@ -372,13 +370,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_lacks_something_is_refused_with_what_it_lacks() {
-        let offer = offer_of("sheet-fine").expect("built in");
-        let posed = pose(offer, RankStiffness, 3).expect("placed");
-        let none = posed.answered(RankStiffness, &Said::default());
+    fn an_incomplete_answer_is_refused_with_its_missing_part() {
+        let offer = scene_named("sheet-fine").expect("built in");
+        let placed = place_task(offer, RankStiffness, 3).expect("placed");
+        let none = placed.score(RankStiffness, &TaskAnswer::default(), &[]);
         assert!(none.expect_err("no order").contains("each place once"));
-        let lump = posed.answered(FindLump, &Said::default());
+        let lump = placed.score(FindLump, &TaskAnswer::default(), &[]);
         assert!(lump.expect_err("no place").contains("mark"));
-        assert!(pose(offer, Grasp, 1).is_err());
+        assert!(place_task(offer, Grasp, 1).is_err());
     }
 }

@@ -1,39 +1,40 @@
-//! Scripts: built in by name, or files in TOML or JSON.
+//! Rehearsal scripts: built in by name, or files in TOML or JSON.
 //!
-//! Source: ours. A file is read in two steps, so that an error names the step: first what the whole is, then one
-//! step or post-condition after the other.
+//! Source: ours. A file is read in two steps, so that an error names the step: first the whole, then one step or
+//! post-condition after the other.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use palpate_master::device::procedure::{ProcedureParams, Step};
+use palpate_master::device::procedure::{ProcedureParams, ProcedureStep};
 use palpate_master::device::script::ScriptParams;
-use palpate_session::built_in::{BuiltIn, Found};
-use palpate_session::config::after::{self, After};
+use palpate_session::built_in::BuiltInTexts;
+use palpate_session::config::postcondition::{self, Postcondition};
 use palpate_session::config::{Config, ConfigError};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The built-in scripts.
-pub const BUILT_IN: BuiltIn = BuiltIn {
+pub const BUILT_IN: BuiltInTexts = BuiltInTexts {
     kind: "script",
     texts: palpate_scene::texts!("../../scripts": "biopsy"),
 };
 
 /// A script.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Script {
-    /// What it is for, in a sentence or two.
+pub struct RehearsalScript {
+    /// Purpose of the script, in a sentence or two.
     pub about: String,
-    /// The scene that it was written for: a built-in one, or a file by its path from the script's folder.
+    /// Scene of the script: a built-in one, or a file by its path from the script's folder.
     pub scene: Option<String>,
     /// Its steps.
     pub procedure: ProcedureParams,
-    /// What must hold after them.
-    pub after: Vec<After>,
+    /// Post-conditions.
+    pub after: Vec<Postcondition>,
 }
 
-/// A script as it is written.
+/// Format of a script file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -51,12 +52,12 @@ struct Text {
     after: Vec<Value>,
 }
 
-/// A built-in script by its name, or a file by its path.
+/// Loads a built-in script by its name, or a file by its path.
 ///
 /// # Errors
 /// [`ConfigError`] names the file, the step and the field, its value, and what would be right.
-pub fn load(name: &str) -> Result<Script, ConfigError> {
-    let found = BUILT_IN
+pub fn load(name: &str) -> Result<RehearsalScript, ConfigError> {
+    let text = BUILT_IN
         .find(Path::new(name))
         .map_err(|error| ConfigError::Parse {
             source_name: format!("--script {name}"),
@@ -65,8 +66,8 @@ pub fn load(name: &str) -> Result<Script, ConfigError> {
                 BUILT_IN.names().join(", ")
             ),
         })?;
-    let mut script = Script::parse(found.text(), name)?;
-    if let Found::BuiltIn(_) = found {
+    let mut script = RehearsalScript::parse(&text, name)?;
+    if let Cow::Borrowed(_) = text {
         return Ok(script);
     }
     // a scene file is named from the script's folder
@@ -78,11 +79,11 @@ pub fn load(name: &str) -> Result<Script, ConfigError> {
     Ok(script)
 }
 
-impl Script {
-    /// From the text of a file; one whose name ends in `.json` is JSON, else it is TOML.
+impl RehearsalScript {
+    /// Parses the text of a file: JSON if its name ends in `.json`, else TOML.
     ///
     /// # Errors
-    /// As [`load`].
+    /// Errors of [`load`].
     pub fn parse(text: &str, source_name: &str) -> Result<Self, ConfigError> {
         let wrong = |message: String| ConfigError::Parse {
             source_name: source_name.to_owned(),
@@ -95,20 +96,20 @@ impl Script {
             let read = toml::from_str(text);
             read.map_err(|error| wrong(error.to_string().trim_end().to_owned()))?
         };
-        let plain = ProcedureParams::default();
+        let defaults = ProcedureParams::default();
         let procedure = ProcedureParams {
             name: text.name.unwrap_or_else(|| stem(source_name)),
-            tool_radius_m: text.tool_radius_m.unwrap_or(plain.tool_radius_m),
-            clearance_m: text.clearance_m.unwrap_or(plain.clearance_m),
-            speed_mps: text.speed_mps.unwrap_or(plain.speed_mps),
-            work_mps: text.work_mps.unwrap_or(plain.work_mps),
-            step: entries::<Step>(text.step, "step").map_err(wrong)?,
+            tool_radius_m: text.tool_radius_m.unwrap_or(defaults.tool_radius_m),
+            clearance_m: text.clearance_m.unwrap_or(defaults.clearance_m),
+            speed_mps: text.speed_mps.unwrap_or(defaults.speed_mps),
+            work_mps: text.work_mps.unwrap_or(defaults.work_mps),
+            step: entries::<ProcedureStep>(text.step, "step").map_err(wrong)?,
         };
-        let after = entries::<After>(text.after, "after").map_err(wrong)?;
+        let after = entries::<Postcondition>(text.after, "after").map_err(wrong)?;
         procedure
             .validate()
             .map_err(|error| wrong(error.to_string()))?;
-        after::validate(&after, &procedure).map_err(wrong)?;
+        postcondition::validate(&after, &procedure).map_err(wrong)?;
         Ok(Self {
             about: text.about,
             scene: text.scene,
@@ -117,10 +118,10 @@ impl Script {
         })
     }
 
-    /// Has a session follow the script: its operator, its tool, its scene on both sides, and its length.
+    /// Configures a session for the script: its operator, its tool, its scene on both sides, and its length.
     pub fn apply(&self, config: &mut Config) {
         config.name.clone_from(&self.procedure.name);
-        config.duration_s = (self.procedure.length_s() * 100.0).ceil() / 100.0;
+        config.duration_s = (self.procedure.duration_s() * 100.0).ceil() / 100.0;
         config.master.predict.tool_radius_m = self.procedure.tool_radius_m;
         config.operator.script = ScriptParams::Procedure(self.procedure.clone());
         config.after.clone_from(&self.after);
@@ -131,7 +132,7 @@ impl Script {
     }
 }
 
-/// The name of a file without folder and ending.
+/// Returns the name of a file without folder and extension.
 fn stem(source_name: &str) -> String {
     let stem = Path::new(source_name).file_stem();
     stem.map_or_else(
@@ -140,14 +141,14 @@ fn stem(source_name: &str) -> String {
     )
 }
 
-/// Reads one entry after the other; an error names the first that is wrong.
+/// Reads one entry after the other; an error names the first invalid one.
 fn entries<T: DeserializeOwned>(values: Vec<Value>, table: &str) -> Result<Vec<T>, String> {
     let read = |(number, value): (usize, Value)| {
         let word = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
         let name = word("name").or_else(|| word("kind"));
         let name = name.map_or(String::new(), |name| format!(" `{name}`"));
-        let given = value.clone();
-        T::deserialize(given).map_err(|error| format!("{table} {number}{name}: {error}"))
+        let entry = value.clone();
+        T::deserialize(entry).map_err(|error| format!("{table} {number}{name}: {error}"))
     };
     (1..).zip(values).map(read).collect()
 }

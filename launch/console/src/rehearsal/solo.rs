@@ -1,44 +1,44 @@
-//! The operator's side alone, in virtual time: handle, hand, twin and guard, without a slave and without a network.
+//! Session of the operator's side alone, in virtual time: handle, hand, twin and guard, without a slave or a network.
 //!
-//! Source: ours. The tick, the handle and the guard are those of every session; nothing ever comes from the other
-//! side, and nobody takes what is sent.
+//! Source: ours. The tick, the handle and the guard are those of every session; no frames arrive, and sent ones are
+//! discarded.
 
-use palpate_analysis::still::operated::{Held, Operated};
-use palpate_geometry::mesh::surface::Surface;
+use palpate_analysis::render::instrument::{InstrumentPose, OperatedTissue};
+use palpate_geometry::mesh::MixedMesh;
 use palpate_master::device::Handle;
-use palpate_master::predict::Predictor;
-use palpate_master::predict::strokes::Strokes;
+use palpate_master::predict::TwinPredictor;
 use palpate_session::config::{Config, ConfigError};
+use palpate_session::edits::master_batch;
 use palpate_session::lab;
 use palpate_session::pipeline::hash::TraceHash;
-use palpate_session::pipeline::{At, MasterSide};
-use palpate_session::run::paced::{Beat, Paced};
-use palpate_session::run::servo::Ticked;
-use palpate_session::strokes::Keeper as _;
-use palpate_transport::Stroke;
+use palpate_session::pipeline::{MasterPipeline, TickInputs};
+use palpate_session::run::clocked::{ClockedSession, TickCommands};
+use palpate_session::run::servo::ServoOutputs;
+use palpate_transport::EditBatch;
 use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
 use palpate_transport::msg::crtk::OperatingState;
-use palpate_transport::trace::{Events, Side, TickRecord};
+use palpate_transport::trace::{EventFlags, Side, TickRecord};
 use palpate_twin::Tissue;
+use palpate_twin::edits::EditBatchLog;
 
 /// The operator's side.
-pub struct Solo {
+pub struct SoloSession {
     config: Config,
     handle: Box<dyn Handle>,
-    side: MasterSide,
+    side: MasterPipeline,
     tick: u64,
     hash: TraceHash,
     /// The last tick in which an instrument worked.
-    worked: Option<TickRecord>,
+    last_instrument_tick: Option<TickRecord>,
 }
 
-/// What a session becomes without another side: the hand feels its twin, which is also the truth, at once.
-pub fn alone(config: &mut Config) {
+/// Configures a session without another side: the hand feels its twin, which is also the truth, without delay.
+pub fn make_solo(config: &mut Config) {
     config.coupling.mode = Mode::Mmt;
     config.coupling.switch = Default::default();
-    // no slave has a tank to be filled by the hand
+    // no slave has an energy tank to be filled by the hand
     config.coupling.tank_target_j = 0.0;
     config.codec = Default::default();
     config.link = palpate_session::config::LinkConfig {
@@ -50,8 +50,8 @@ pub fn alone(config: &mut Config) {
     config.towards = None;
 }
 
-impl Solo {
-    /// At rest, with the simulated devices of the configuration.
+impl SoloSession {
+    /// Returns a session at rest, with the simulated devices of the configuration.
     ///
     /// # Errors
     /// [`ConfigError`] if a field is out of its range or a scene does not exist.
@@ -62,22 +62,22 @@ impl Solo {
         Self::with_handle(config, handle)
     }
 
-    /// At rest, with another handle.
+    /// Returns a session at rest, with another handle.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// Errors of [`Self::new`].
     pub fn with_handle(config: &Config, handle: Box<dyn Handle>) -> Result<Self, ConfigError> {
         config.validate()?;
-        let parties = lab::parties(config.seed, Side::Master);
-        let twin = lab::predictor_of(config)?.map(Predictor::alone);
-        let state = palpate_master::State::new(twin, &handle.caps(), parties);
+        let ids = lab::run_ids(config.seed, Side::Master);
+        let twin = lab::virtual_time_predictor(config)?.map(TwinPredictor::without_remote_tissue);
+        let state = palpate_master::MasterState::new(twin, &handle.caps(), ids);
         Ok(Self {
-            side: MasterSide::new(config, state),
+            side: MasterPipeline::new(config, state),
             handle,
             config: config.clone(),
             tick: 0,
             hash: TraceHash::default(),
-            worked: None,
+            last_instrument_tick: None,
         })
     }
 
@@ -87,44 +87,37 @@ impl Solo {
         (self.config.duration_s / PERIOD.s()).round() as u64
     }
 
-    /// The tissue at the handle.
+    /// Returns the tissue at the handle.
     #[must_use]
     pub fn twin(&self) -> Option<&dyn Tissue> {
-        self.side.state.predictor().map(Predictor::twin)
+        self.side.state.predictor().map(TwinPredictor::twin)
     }
 
-    /// The tissue's surface as it lies; without faces if there is none.
+    /// Returns the tissue's present surface; without faces if there is none.
     #[must_use]
-    pub fn surface(&self) -> Surface {
-        let lying = |twin: &dyn Tissue| {
+    pub fn surface(&self) -> MixedMesh {
+        let surface = |twin: &dyn Tissue| {
             let view = twin.view();
-            Surface::compact(view.positions_m, view.faces)
+            MixedMesh::compact(view.positions_m, view.faces)
         };
-        self.twin().map_or(Surface::default(), lying)
+        self.twin().map_or(MixedMesh::default(), surface)
     }
 
-    /// The tissue as it lies, with the instrument where it worked last; none if none did.
-    fn operated(&self) -> Option<Operated> {
-        let (twin, worked) = (self.twin()?, self.worked?);
-        let held = Held::of(&worked, self.config.master.predict.tool_radius_m);
-        let at_s = worked.tick as f64 * PERIOD.s();
-        Some(Operated::of(&twin.view(), held, at_s))
+    /// Returns the present tissue with the instrument at its last place of work; None if none worked.
+    fn operated(&self) -> Option<OperatedTissue> {
+        let (twin, record) = (self.twin()?, self.last_instrument_tick?);
+        let pose = InstrumentPose::of(&record, self.config.master.predict.tool_radius_m);
+        let at_s = record.tick as f64 * PERIOD.s();
+        Some(OperatedTissue::of(&twin.view(), pose, at_s))
     }
 
-    /// What instruments did, by its number from 1.
+    /// Returns the links that instruments have cut, less those joined.
     #[must_use]
-    pub fn stroke(&self, number: u64) -> Option<Stroke> {
-        self.side.state.stroke(number)
+    pub(crate) fn links_cut(&self) -> Option<i64> {
+        self.side.state.edits().map(EditBatchLog::links_cut)
     }
 
-    /// Links that instruments have cut, less those made.
-    #[must_use]
-    pub fn links_cut(&self) -> Option<i64> {
-        let strokes = self.side.state.predictor().and_then(Predictor::strokes);
-        strokes.map(Strokes::links_cut)
-    }
-
-    /// Hash of the handle's positions and forces so far, bit by bit, and of how the tissue is linked now.
+    /// Hash of the handle's positions and forces so far, bit by bit, and of the present topology of the tissue.
     #[must_use]
     pub fn trace_hash(&self) -> String {
         self.hash.text()
@@ -132,60 +125,60 @@ impl Solo {
 
     /// Advances by one tick.
     pub fn step(&mut self) -> TickRecord {
-        self.advance(&Beat::default()).shown.record
+        self.advance(&TickCommands::default()).snapshot.record
     }
 
-    fn advance(&mut self, beat: &Beat) -> Ticked {
-        let at = At {
-            masked: beat.masked,
-            halt: beat.halt[0],
-            rearm: beat.rearm[0],
-            ..At::of_tick(self.tick)
+    fn advance(&mut self, commands: &TickCommands) -> ServoOutputs {
+        let inputs = TickInputs {
+            deadline_fallback: commands.deadline_fallback,
+            halt: commands.halt[0],
+            rearm: commands.rearm[0],
+            ..TickInputs::at_tick(self.tick)
         };
         let coupling = &self.config.coupling;
-        let made = self.side.tick(&at, coupling, self.handle.as_mut());
+        let outputs = self.side.tick(&inputs, coupling, self.handle.as_mut());
         self.tick += 1;
-        self.hash.absorb(Side::Master, &made.record);
-        if made.record.instrument != 0 {
-            self.worked = Some(made.record);
+        self.hash.absorb(Side::Master, &outputs.record);
+        if outputs.record.instrument != 0 {
+            self.last_instrument_tick = Some(outputs.record);
         }
-        Ticked::of(&made, coupling)
+        ServoOutputs::from_tick(&outputs, coupling)
     }
 }
 
-/// The tissue at the handle as it lies when a session has ended.
+/// Tissue at the handle at the end of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Lying {
-    /// Its surface, if it is kept.
-    pub surface: Option<Surface>,
-    /// Hash of the handle's trace and of how the tissue is linked, if it is known.
+pub struct FinalTissue {
+    /// Its surface, if stored.
+    pub surface: Option<MixedMesh>,
+    /// Hash of the handle's trace and of the topology of the tissue, if known.
     pub trace_hash: Option<String>,
-    /// The same with the instrument where it worked last, if one did.
-    pub operated: Option<Operated>,
+    /// The tissue with the instrument at its last place of work, if one worked.
+    pub operated: Option<OperatedTissue>,
 }
 
-impl Paced for Solo {
-    type Lying = Lying;
+impl ClockedSession for SoloSession {
+    type FinalState = FinalTissue;
 
-    fn beat(&mut self, beat: &Beat) -> (Ticked, Option<Ticked>) {
-        let mut ticked = self.advance(beat);
-        let record = &mut ticked.shown.record;
-        if record.events & Events::STALE != 0 {
-            // there is nobody whose frames could be missed
-            record.events &= !Events::STALE;
+    fn tick(&mut self, commands: &TickCommands) -> (ServoOutputs, Option<ServoOutputs>) {
+        let mut outputs = self.advance(commands);
+        let record = &mut outputs.snapshot.record;
+        if record.events & EventFlags::STALE != 0 {
+            // no other side exists whose frames could be missed
+            record.events &= !EventFlags::STALE;
             if record.state == OperatingState::Paused as u8 {
                 record.state = OperatingState::Enabled as u8;
             }
         }
-        (ticked, None)
+        (outputs, None)
     }
 
     fn twin(&self) -> Option<&dyn Tissue> {
         Self::twin(self)
     }
 
-    fn stroke(&self, number: u64) -> Option<Stroke> {
-        Self::stroke(self, number)
+    fn edit_batch(&self, number: u64) -> Option<EditBatch> {
+        master_batch(&self.side.state, number)
     }
 
     fn coupling(&mut self) -> Option<&mut CouplingParams> {
@@ -193,8 +186,8 @@ impl Paced for Solo {
         None
     }
 
-    fn lying(&self) -> Lying {
-        Lying {
+    fn final_state(&self) -> FinalTissue {
+        FinalTissue {
             surface: Some(self.surface()),
             trace_hash: Some(self.trace_hash()),
             operated: self.operated(),

@@ -1,4 +1,4 @@
-//! The judge against sums done by hand.
+//! Tests of the audit against sums computed by hand.
 
 use palpate_transport::trace::Side;
 use proptest::prelude::*;
@@ -22,15 +22,15 @@ fn stream(side: Side, signals: &[(i64, f64, f64)]) -> Vec<TickRecord> {
 }
 
 #[test]
-fn a_force_works_only_until_the_device_lets_go_of_it() {
+fn released_force_does_no_work() {
     let mut master = stream(Side::Master, &[(0, 0.0, 2.0), (9, -0.003, 0.0)]);
     let slave = stream(Side::Slave, &[(0, 0.0, 0.0), (9, 0.0, 0.0)]);
     assert!((judge(&master, &slave, 0).energy_in_j[2] + 6e-3).abs() < 1e-15);
     master[1].held_to_m[2] = 0.001;
-    // a record that does not say so is not believed
+    // without the flag in its record, a release is not accepted
     assert!((judge(&master, &slave, 0).energy_in_j[2] + 6e-3).abs() < 1e-15);
-    master[1].given = Given::LET_GO;
-    // nor one that says so of a tick in time
+    master[1].given = InputFlags::FORCE_RELEASED;
+    // nor with the flag in a tick that came in time
     let mut in_time = master.clone();
     in_time[1].now_ns = 1_000_000;
     assert!((judge(&in_time, &slave, 0).energy_in_j[2] + 6e-3).abs() < 1e-15);
@@ -40,7 +40,7 @@ fn a_force_works_only_until_the_device_lets_go_of_it() {
 }
 
 fn judge(master: &[TickRecord], slave: &[TickRecord], ahead_ms: i64) -> Audit {
-    let ports = Ports {
+    let ports = PortTraces {
         master,
         slave,
         slave_clock_ahead: Span(ahead_ms * 1_000_000),
@@ -49,8 +49,8 @@ fn judge(master: &[TickRecord], slave: &[TickRecord], ahead_ms: i64) -> Audit {
 }
 
 #[test]
-fn known_energies_add_up() {
-    // In: 2 N held over 3 mm, then 1 N over 1 mm = 7 mJ. Out: 4 N over 1 mm = 4 mJ.
+fn known_energies_are_summed() {
+    // in: 2 N held over 3 mm, then 1 N over 1 mm = 7 mJ; out: 4 N over 1 mm = 4 mJ
     let master = stream(
         Side::Master,
         &[
@@ -70,12 +70,20 @@ fn known_energies_add_up() {
     assert_eq!(audit.violations, 0);
     assert_eq!(audit.min_channel_energy_j, 0.0);
     assert_eq!(audit.instants, 5);
+    for sample in &audit.trace {
+        let stored_j = sample.in_j[2] - sample.out_j[2];
+        let bounds_j = sample.min_j[2] - 1e-15..=sample.max_j[2] + 1e-15;
+        assert!(
+            bounds_j.contains(&stored_j),
+            "{stored_j} within {bounds_j:?}"
+        );
+    }
     let last = audit.trace.last().unwrap();
     assert!((last.in_j[2] - last.out_j[2] - 3e-3).abs() < 1e-15);
 }
 
 #[test]
-fn delivery_before_payment_is_a_violation() {
+fn energy_out_before_in_is_a_violation() {
     let master = stream(
         Side::Master,
         &[(0, 0.0, 2.0), (6, 0.003, 2.0), (8, 0.003, 0.0)],
@@ -88,12 +96,12 @@ fn delivery_before_payment_is_a_violation() {
     assert_eq!(audit.violations, 1);
     assert_eq!(audit.first_violation_ns, Some(4_000_000));
     assert!((audit.min_channel_energy_per_axis_j[2] + 4e-3).abs() < 1e-15);
-    // The same slave on a clock 3 ms behind delivers after the payment.
+    // the same slave on a clock 3 ms behind delivers after the payment
     assert_eq!(judge(&master, &slave, -3).violations, 0);
 }
 
 #[test]
-fn one_axis_cannot_pay_for_another() {
+fn energy_of_one_axis_does_not_cover_another() {
     let mut master = stream(
         Side::Master,
         &[(0, 0.0, 2.0), (1, 0.003, 0.0), (2, 0.003, 0.0)],
@@ -120,7 +128,7 @@ fn not_a_number_is_a_violation() {
 }
 
 #[test]
-fn missed_numbers_are_counted() {
+fn missing_ticks_are_counted() {
     let mut master = stream(Side::Master, &[(0, 0.0, 0.0), (1, 0.0, 0.0), (5, 0.0, 0.0)]);
     let slave = stream(Side::Slave, &[(0, 0.0, 0.0), (5, 0.0, 0.0)]);
     master[2].tick = 5;
@@ -129,12 +137,12 @@ fn missed_numbers_are_counted() {
 }
 
 #[test]
-fn what_one_side_did_alone_at_the_end_is_left_out() {
+fn unpaired_records_at_the_end_are_not_judged() {
     let master = stream(Side::Master, &[(0, 0.0, 0.0), (1, 0.0, 0.0)]);
     let slave = stream(Side::Slave, &[(0, 0.0, 0.0), (1, 0.0, 0.0), (2, 1.0, 1.0)]);
     let audit = judge(&master, &slave, 0);
     assert_eq!(
-        (audit.left_out, audit.violations, audit.instants),
+        (audit.unpaired_records, audit.violations, audit.instants),
         (1, 0, 2)
     );
     assert_eq!(judge(&master, &[], 0).instants, 0);
@@ -145,14 +153,14 @@ proptest! {
 
     /// Second route: the sums by a plain loop over a pure delay line, which is passive.
     #[test]
-    fn a_delay_line_is_passive_and_its_opposite_is_not(
+    fn delay_line_is_passive_and_time_advance_is_not(
         steps in prop::collection::vec((-1e-3..1e-3f64, 0.0..5.0f64), 3..60),
         delay in 1usize..5,
     ) {
         let (mut x, mut signals) = (0.0, Vec::new());
         for (k, &(dx, f)) in steps.iter().enumerate() {
             x += dx;
-            // The handle pushes in the direction in which it will move: only energy in.
+            // the handle pushes in the direction in which it will move: only energy in
             let ahead = steps.get(k + 1).map_or(0.0, |n| n.0);
             signals.push((k as i64, x, f * ahead.signum()));
         }

@@ -1,4 +1,4 @@
-//! Defaults, fields by name, and what is refused.
+//! Tests of defaults, of fields set by name, and of refused values.
 
 use palpate_transport::coupling::Mode;
 
@@ -12,7 +12,7 @@ fn defaults_are_valid_and_survive_a_round_trip() {
 }
 
 #[test]
-fn set_reaches_any_field_and_names_what_is_missing() {
+fn set_reaches_any_field_and_names_unknown_fields() {
     let mut config = Config::default();
     config.set("coupling.mode=wave").expect("a word");
     config.set("duration_s=5").expect("an integer for a float");
@@ -59,7 +59,7 @@ fn retunes_survive_a_round_trip_and_are_checked() {
 }
 
 #[test]
-fn issue_set_did_not_reach_what_is_optional_or_of_another_kind() {
+fn issue_set_did_not_reach_optional_fields_or_other_kinds() {
     let mut config = Config::default();
     let error = config.set("link.forward.outage.on_s=5").expect_err("half");
     let text = error.to_string();

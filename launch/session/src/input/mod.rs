@@ -1,61 +1,62 @@
-//! Devices of Linux as an operator's hand: gamepads, joysticks and 3-D mice, by evdev.
+//! Input devices of Linux as an operator's hand: gamepads, joysticks and 3-D mice, by evdev.
 //!
-//! [`map`] is what their events mean, [`found`] which there are, [`pilot`] the thread that reads one and shakes it. That
-//! thread says an aim as a console's page does, into the same kind of cell, and the virtual handle of
-//! `master/src/device/pointer.rs` follows it; so no servo thread ever waits for a file. Source: ours; the kernel's
+//! [`event_map`] maps their events, [`discovery`] finds them, [`input_thread`] reads one and returns the force. The
+//! thread publishes a target into the same kind of cell as a console page. The virtual handle of
+//! `master/src/device/pointer.rs` follows it, so no servo thread ever waits for a file. Source: ours; the kernel's
 //! gamepad specification for the names of buttons.
 
-pub mod found;
-pub mod map;
-pub mod pilot;
+pub mod discovery;
+pub mod event_map;
+pub mod input_thread;
 
 use std::io;
 use std::path::PathBuf;
 
-pub use found::{Found, list};
-pub use pilot::{InputReport, Pilot};
+pub use discovery::InputDevice;
+pub(crate) use discovery::list;
+pub use input_thread::{InputReport, InputThread};
 
-/// The device that is meant where any will do.
+/// Name that selects any suitable device.
 pub const AUTO: &str = "auto";
 
-/// Why a device cannot lead a handle.
+/// Reason why a device cannot drive a handle.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// There is none that could.
+    /// No suitable device exists.
     #[error(
         "--operator evdev: no gamepad, joystick or 3-D mouse is in /dev/input; plug one in (`palpate doctor` lists what \
          is found), or choose --operator pointer"
     )]
-    Nothing,
-    /// It may not be read.
-    #[error("{}: permission denied; {}", path.display(), found::MEND)]
+    NoDevice,
+    /// The file may not be read.
+    #[error("{}: permission denied; {}", path.display(), discovery::REMEDY)]
     Denied {
-        /// Which file.
+        /// Device file.
         path: PathBuf,
     },
-    /// It cannot be opened otherwise.
+    /// The file cannot be opened for another reason.
     #[error("{}: {source}; expected a device such as /dev/input/event5, see `palpate doctor`", path.display())]
     File {
-        /// Which file.
+        /// Device file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// It is of another kind.
+    /// The device is of an unsuitable kind.
     #[error(
         "{}: {name} has neither the sticks of a gamepad nor the axes of a 3-D mouse; see `palpate doctor` for those \
          that have", path.display()
     )]
     Unsuitable {
-        /// Which file.
+        /// Device file.
         path: PathBuf,
-        /// What it calls itself.
+        /// Name reported by the device.
         name: String,
     },
 }
 
 impl InputError {
-    /// Of an error of the system.
+    /// Converts an error of the system.
     fn of(path: PathBuf, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::PermissionDenied => Self::Denied { path },
@@ -69,15 +70,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_not_be_read_names_the_command_that_mends_it() {
+    fn unreadable_device_error_names_the_remedy() {
         let path = PathBuf::from("/dev/input/event7");
         let error = InputError::of(path.clone(), io::ErrorKind::PermissionDenied.into());
-        let said = error.to_string();
+        let message = error.to_string();
         assert!(
-            said.contains("event7") && said.contains("usermod -aG input"),
-            "{said}"
+            message.contains("event7") && message.contains("usermod -aG input"),
+            "{message}"
         );
-        let said = InputError::of(path, io::ErrorKind::NotFound.into()).to_string();
-        assert!(said.contains("expected a device"), "{said}");
+        let message = InputError::of(path, io::ErrorKind::NotFound.into()).to_string();
+        assert!(message.contains("expected a device"), "{message}");
     }
 }

@@ -1,5 +1,6 @@
-//! Scenes by name, built in or files, with what else they are made of. Source: ours.
+//! Scenes by name, built in or from files, with the files they refer to. Source: ours.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -8,46 +9,48 @@ use palpate_scene as scene;
 use palpate_scene::Scene;
 use palpate_twin::Tissue;
 
-use crate::built_in::{BuiltIn, Found, is_path};
+use crate::built_in::{BuiltInTexts, is_path};
 use crate::config::{Config, ConfigError};
 
 /// The built-in scenes.
-const SCENES: BuiltIn = BuiltIn {
+const SCENES: BuiltInTexts = BuiltInTexts {
     kind: "scene",
     texts: scene::BUILT_IN,
 };
 
-/// Whether a tissue feels the shape of a session's tool.
+/// Checks that a tissue supports the shape of a session's tool.
 ///
 /// # Errors
 /// [`ConfigError`] if it does not.
-pub(super) fn felt(
+pub(super) fn check_tool_shape(
     config: &Config,
-    (field, name): (&str, &str),
+    field: &str,
+    name: &str,
     tissue: &dyn Tissue,
 ) -> Result<(), ConfigError> {
     let (shape, caps) = (&config.master.predict.tool_shape, tissue.caps());
-    if config.operator.wields() && *shape != ToolShape::Ball {
+    if config.operator.uses_instruments() && *shape != ToolShape::Ball {
         let message = format!(
             "master.predict.tool_shape is a {}; expected `ball` of a script with instruments, which work at the end of \
              a rod",
             shape.name()
         );
-        return Err(ConfigError::Field { message });
+        return Err(ConfigError::Field(message));
     }
-    if shape.is_felt(&caps) {
+    if shape.is_supported(&caps) {
         return Ok(());
     }
     let message = format!(
-        "master.predict.tool_shape is a {}; the method {} of {field} {name} does not feel one: `ball` is felt by all, a \
-         capsule by fem and linked, a box by linked, and both by springs with the node contact of `seed-*`",
+        "master.predict.tool_shape is a {}; the method {} of {field} {name} does not support one: all methods \
+         support `ball`, fem and linked support a capsule, linked a box, and springs with the node contact of \
+         `seed-*` both",
         shape.name(),
         caps.method
     );
-    Err(ConfigError::Field { message })
+    Err(ConfigError::Field(message))
 }
 
-/// Height of the tool at first contact with the tissue of a session \[m\], where it lies level.
+/// Height of the tool at first contact with the tissue of a session \[m\], for a level surface.
 #[must_use]
 pub fn contact_m(config: &Config) -> f64 {
     match config.tissue.starts_with("wall:") {
@@ -56,32 +59,32 @@ pub fn contact_m(config: &Config) -> f64 {
     }
 }
 
-/// A built-in scene by name, or a scene file by path.
+/// Loads a built-in scene by name, or a scene file by path.
 ///
 /// # Errors
-/// [`ConfigError`] if neither exists or the scene is wrong.
+/// [`ConfigError`] if neither exists or the scene is invalid.
 pub fn load_scene(name: &str, field: &str) -> Result<Scene, ConfigError> {
     read_scene(name, field, &mut |_| ())
 }
 
-/// As [`load_scene`]; `heard` is given the bytes of all that the scene is made of: its text, then each file
-/// that it names, as a mesh.
+/// As [`load_scene`]; calls `on_bytes` with the bytes of the scene's text, then of each file that it refers to,
+/// such as a mesh.
 ///
 /// # Errors
 /// As [`load_scene`].
 pub fn read_scene(
     name: &str,
     field: &str,
-    heard: &mut dyn FnMut(&[u8]),
+    on_bytes: &mut dyn FnMut(&[u8]),
 ) -> Result<Scene, ConfigError> {
-    let found = scene_source(name, field)?;
-    let text = found.text();
-    heard(text.as_bytes());
-    let heard = RefCell::new(heard);
-    let scene = if let Found::File(_) = found {
+    let text = scene_text(name, field)?;
+    on_bytes(text.as_bytes());
+    let on_bytes = RefCell::new(on_bytes);
+    // an owned text is not part of the program, and may name files
+    let scene = if let Cow::Owned(_) = text {
         let folder = Path::new(name).parent();
-        scene::load_with(text, &|file| {
-            // a path from the scene's folder; an absolute one stays what it is
+        scene::load_with(&text, &|file| {
+            // a path relative to the scene's folder; an absolute path stays unchanged
             let path = folder.map_or_else(|| file.into(), |folder| folder.join(file));
             let named = |error: std::io::Error| format!("{}: {error}", path.display());
             let bytes = if file.ends_with('/') {
@@ -89,19 +92,28 @@ pub fn read_scene(
             } else {
                 std::fs::read(&path).map_err(named)?
             };
-            (heard.borrow_mut())(&bytes);
+            (on_bytes.borrow_mut())(&bytes);
             Ok(bytes)
         })
     } else {
-        scene::load(text)
+        scene::load(&text)
     };
     scene.map_err(|error| wrong_scene(field, name, &error))
+}
+
+/// Notes on deprecated keys of a scene's text; none for an unreadable scene, which is refused where it is
+/// loaded.
+#[must_use]
+pub fn scene_notes(name: &str) -> Vec<String> {
+    let text = scene_text(name, "scene").ok();
+    let notes = text.and_then(|text| scene::notes(&text).ok());
+    notes.unwrap_or_default()
 }
 
 /// Sorted names of the files in a folder, without hidden ones and folders below.
 ///
 /// # Errors
-/// If it cannot be read.
+/// The error of reading the folder.
 pub fn list_folder(folder: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -116,19 +128,14 @@ pub fn list_folder(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The TOML text of a built-in scene by its name, or of a scene file by its path; a file that is
-/// called like a built-in scene needs its folder before it, as in `./layered`.
+/// TOML text of a built-in scene by its name, borrowed, or of a scene file by its path, owned. A file with the name of
+/// a built-in scene needs its folder in front, as in `./layered`.
 ///
 /// # Errors
-/// [`ConfigError`] if neither exists, or the file holds no text of a scene.
-pub fn scene_text(name: &str, field: &str) -> Result<String, ConfigError> {
-    Ok(scene_source(name, field)?.text().to_owned())
-}
-
-/// The text of a scene, built in or of a file.
-fn scene_source(name: &str, field: &str) -> Result<Found, ConfigError> {
+/// [`ConfigError`] if neither exists, or the file is not the text of a scene.
+pub fn scene_text(name: &str, field: &str) -> Result<Cow<'static, str>, ConfigError> {
     match SCENES.find(Path::new(name)) {
-        Ok(Found::File(text)) if !text.contains('=') => {
+        Ok(Cow::Owned(text)) if !text.contains('=') => {
             let expected = "the file has no field; expected a scene with [tool] and [block], [linked], \
                             [mesh], [sheet] or [fixture]";
             Err(wrong_scene(field, name, &expected))
@@ -136,17 +143,15 @@ fn scene_source(name: &str, field: &str) -> Result<Found, ConfigError> {
         Err(error) if is_path(name) || Path::new(name).is_file() => {
             Err(wrong_scene(field, name, &error))
         }
-        // what is no path is an unknown name, or a scene itself
+        // anything but a path is an unknown name, or the text of a scene
         Err(_) => {
-            let text = scene::text(name).map_err(|error| wrong_scene(field, name, &error))?;
-            Ok(Found::File(text.to_owned()))
+            let text = scene::scene_text(name).map_err(|error| wrong_scene(field, name, &error))?;
+            Ok(Cow::Owned(text.to_owned()))
         }
         Ok(found) => Ok(found),
     }
 }
 
 pub(super) fn wrong_scene(field: &str, name: &str, error: &dyn std::fmt::Display) -> ConfigError {
-    ConfigError::Field {
-        message: format!("{field} is {name}: {error}"),
-    }
+    ConfigError::Field(format!("{field} is {name}: {error}"))
 }

@@ -1,51 +1,52 @@
-//! The monitor of a session: what a live side shows, and how it is commanded, whoever watches.
+//! Monitor of a session: display of a live side, and the operator's orders to it.
 //!
-//! [`mod@board`] holds what is shown, [`wire`] is how it is written, [`order`] and [`request`] what may be asked and [`Desk`]
-//! whoever does it. A session whose sides are processes has one [`mod@line`] to each: [`window`] is its end at a side,
-//! [`desk`] the desk at the other. No servo thread ever waits for any of it: what is shown leaves it through wait-free
-//! cells, and what is told enters so ([`surface`], [`live`]). Source: ours.
+//! [`latest_state`] holds the state that is shown, [`wire`] its encoding, [`order`] and [`request`] the orders, and
+//! [`MonitorController`] executes them. A session whose sides are processes has an [`ipc`] link to each:
+//! [`side_monitor`] is its end at a side, [`controller`] the other one. No servo thread ever waits for any of it:
+//! state leaves the servo through wait-free cells, and orders enter it so ([`surface`], [`coupling_change`]).
+//! Source: ours.
 //!
-//! Whoever shows something else gives a [`board::Board`] what to show, and a [`Desk`] to do what is asked.
+//! Another source of state writes into a [`LatestState`] and implements [`MonitorController`].
 
-mod blind;
-pub mod board;
-pub mod desk;
-pub mod line;
-pub mod live;
+mod blinding;
+pub mod controller;
+pub mod coupling_change;
+pub mod ipc;
+pub mod latest_state;
 pub mod order;
 pub mod request;
+pub mod side_monitor;
 pub mod surface;
-pub mod window;
 pub mod wire;
 
 use bytes::Bytes;
-use palpate_master::device::pointer::Aim;
+use palpate_master::device::pointer::PointerTarget;
 
-pub use board::Board;
-pub use order::{Answer, Order};
+pub use latest_state::LatestState;
+pub use order::{OperatorOrder, OrderReply};
 
-/// Whoever does what an operator asks for.
-pub trait Desk: Send + Sync {
-    /// Do it, or say why not. It may take a moment; it is never called on a thread that serves others.
-    fn take(&self, order: &Order) -> Answer;
+/// Executor of an operator's orders.
+pub trait MonitorController: Send + Sync {
+    /// Executes an order, or returns the reason against it. It may block; it is never called on a thread that
+    /// serves others.
+    fn execute(&self, order: &OperatorOrder) -> OrderReply;
 
-    /// Stop all motion at once: called on the thread that heard it, before [`Self::take`] is asked for
-    /// the same, so it must not wait.
+    /// Stops all motion at once. It is called on the receiving thread before [`Self::execute`] gets the same order,
+    /// so it must not wait.
     fn stop(&self);
 
-    /// Where the operator's pointer is; `said_ms` is the page's own time of it \[ms\], to be shown again.
-    /// Must not wait.
-    fn aim(&self, aim: Aim, said_ms: f64);
+    /// Takes the target of the operator's pointer; `page_time_ms` is the page's own time of it \[ms\], which is
+    /// shown again. Must not wait.
+    fn aim(&self, aim: PointerTarget, page_time_ms: f64);
 
-    /// Whether anybody watches: what nobody sees need not be made.
-    fn watched(&self, anybody: bool);
+    /// Takes whether anybody watches; without a viewer nothing need be produced.
+    fn set_watched(&self, anybody: bool);
 
-    /// What it has under a name that a page asks for beside the files of the page; none but for who gives some.
-    /// Must not wait.
-    fn resource(&self, _name: &str) -> Option<Resource> {
+    /// Resource of this name, for a page that requests it beside its files; none by default. Must not wait.
+    fn resource(&self, _name: &str) -> Option<PageResource> {
         None
     }
 }
 
-/// What a page may read from a desk: its media type, and itself.
-pub type Resource = (&'static str, Bytes);
+/// A resource for a page: media type and bytes.
+pub type PageResource = (&'static str, Bytes);

@@ -1,158 +1,115 @@
-//! What a page may ask for, as JSON, and how it is answered.
+//! Orders of a console page and their replies, as JSON.
 //!
 //! `{"id":7,"order":{"do":"impedance","nspm":20}}` is answered by `{"kind":"answer","id":7,"ok":true,"text":"…"}`,
 //! or with `"ok":false` and the reason. Source: ours.
 
 use palpate_transport::coupling::Mode;
+use palpate_transport::link::LinkParams;
 use palpate_transport::trace::Side;
 use serde::{Deserialize, Serialize};
 
-use crate::monitor::request::Step;
-use crate::monitor::request::Transport;
-use crate::monitor::request::Wish;
+use super::request::{PlaybackRequest, RehearsalRequest, TrialStep};
+use crate::netlab::LinkDirection;
 
-/// Something that is asked for, with a number by which it is answered.
+/// An order with a number, which its reply carries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct NumberedOrder {
     /// Number of the order on its connection.
     pub id: u64,
-    /// What is to be done.
-    pub order: Order,
+    /// The order.
+    pub order: OperatorOrder,
 }
 
-/// What was done, or why not, in words.
-pub type Answer = Result<String, String>;
+/// Description of the effect, or of the reason against it.
+pub type OrderReply = Result<String, String>;
 
-/// An answer on its way back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answered {
-    /// Number of the order.
-    pub id: u64,
-    /// Whether it was done.
-    pub ok: bool,
-    /// What was done, or why not.
-    pub text: String,
-}
-
-impl Answered {
-    /// The answer to the order of this number.
-    #[must_use]
-    pub fn to(id: u64, answer: Answer) -> Self {
-        let ok = answer.is_ok();
-        let text = answer.unwrap_or_else(|reason| reason);
-        Self { id, ok, text }
-    }
-
-    /// What it says.
-    ///
-    /// # Errors
-    /// The reason of a refusal.
-    pub fn answer(self) -> Answer {
-        if self.ok {
-            Ok(self.text)
-        } else {
-            Err(self.text)
-        }
-    }
-}
-
-/// What may be asked for. All but `Stop` is for the operator alone.
+/// An order of a page. All but `Stop` are for the operator alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Order {
-    /// Be the operator, if nobody else is.
+pub enum OperatorOrder {
+    /// Become the operator, if nobody else is.
     Operate,
-    /// Be the operator no more.
+    /// Cease to be the operator.
     Watch,
     /// Stop all motion; both sides stand still until they are enabled.
     Stop,
     /// A CRTK command to one side or to both.
     State {
-        /// Which side; both if none is named.
+        /// Side; both if none is named.
         #[serde(default)]
-        side: Option<Place>,
-        /// What it is told.
-        word: Word,
+        side: Option<Side>,
+        /// The command.
+        word: StateCommand,
     },
-    /// Change the network, one way or both.
-    Link {
-        /// Which way; both if none is named.
-        #[serde(default)]
-        way: Option<Way>,
-        /// Delay \[ms\].
-        #[serde(default)]
-        oneway_ms: Option<f64>,
-        /// Half width of the jitter \[ms\].
-        #[serde(default)]
-        jitter_ms: Option<f64>,
-        /// Fraction of packets lost.
-        #[serde(default)]
-        loss: Option<f64>,
-    },
+    /// Change the network, in one direction or both.
+    Link(LinkUpdate),
     /// Change the wave impedance.
     Impedance {
-        /// What it is to be \[N s/m\].
+        /// New impedance \[N s/m\].
         nspm: f64,
     },
     /// Change the coupling method.
     Mode {
-        /// What it is to be.
+        /// New method.
         mode: Mode,
     },
-    /// Do something with a recording.
+    /// Control the playback of a recording.
     Replay {
-        /// What is to be done.
-        what: Transport,
+        /// The request.
+        what: PlaybackRequest,
     },
-    /// A step of a person in a trial.
+    /// Step of a participant in a trial.
     Trial {
-        /// What it is.
-        step: Step,
+        /// The step.
+        step: TrialStep,
     },
-    /// Something that only a rehearsal does.
+    /// Control a rehearsal.
     Rehearse {
-        /// What it is.
-        wish: Wish,
+        /// The request.
+        wish: RehearsalRequest,
     },
-    /// End the session as at its time.
+    /// End the session, as at its regular end.
     End,
 }
 
-/// A side by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// The operator's side.
-    Master,
-    /// The remote side.
-    Slave,
+/// A change of the network; fields without a value stay unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinkUpdate {
+    /// Direction; both if none is named.
+    pub way: Option<LinkDirection>,
+    /// Delay \[ms\].
+    pub oneway_ms: Option<f64>,
+    /// Half width of the jitter \[ms\].
+    pub jitter_ms: Option<f64>,
+    /// Fraction of packets lost.
+    pub loss: Option<f64>,
 }
 
-impl From<Place> for Side {
-    fn from(place: Place) -> Self {
-        match place {
-            Place::Master => Self::Master,
-            Place::Slave => Self::Slave,
+impl LinkUpdate {
+    /// Directions that it changes.
+    pub(crate) fn directions(&self) -> impl Iterator<Item = LinkDirection> + use<> {
+        let only = self.way;
+        let both = LinkDirection::BOTH.into_iter();
+        both.filter(move |way| only.is_none_or(|only| only == *way))
+    }
+
+    /// Link parameters after the change.
+    pub(crate) fn apply(&self, link: LinkParams) -> LinkParams {
+        LinkParams {
+            oneway_ms: self.oneway_ms.unwrap_or(link.oneway_ms),
+            jitter_ms: self.jitter_ms.unwrap_or(link.jitter_ms),
+            loss: self.loss.unwrap_or(link.loss),
+            ..link
         }
     }
-}
-
-/// A way along the link by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Way {
-    /// From the operator to the robot.
-    Forward,
-    /// From the robot to the operator.
-    Back,
 }
 
 /// A CRTK command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Word {
+pub enum StateCommand {
     /// Move.
     Enable,
     /// Stand still until enabled.
@@ -163,8 +120,8 @@ pub enum Word {
     Resume,
 }
 
-impl Word {
-    /// As CRTK spells it.
+impl StateCommand {
+    /// Spelling in CRTK.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -176,11 +133,11 @@ impl Word {
     }
 }
 
-/// Read what a page asks for.
+/// Reads an order of a page.
 ///
 /// # Errors
-/// What is wrong with it, in words.
-pub fn read(text: &str) -> Result<Asked, String> {
+/// The fault of the text.
+pub fn read(text: &str) -> Result<NumberedOrder, String> {
     serde_json::from_str(text).map_err(|error| format!("not an order: {error}"))
 }
 
@@ -189,36 +146,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_read_and_what_is_none_is_named() {
+    fn orders_are_parsed_and_faults_named() {
         let order = |text: &str| read(&format!("{{\"id\":1,\"order\":{text}}}")).map(|it| it.order);
-        assert_eq!(order(r#"{"do":"stop"}"#), Ok(Order::Stop));
+        assert_eq!(order(r#"{"do":"stop"}"#), Ok(OperatorOrder::Stop));
         assert_eq!(
             order(r#"{"do":"state","side":"slave","word":"pause"}"#),
-            Ok(Order::State {
-                side: Some(Place::Slave),
-                word: Word::Pause
+            Ok(OperatorOrder::State {
+                side: Some(Side::Slave),
+                word: StateCommand::Pause
             })
         );
         let link = order(r#"{"do":"link","way":"back","loss":0.1}"#).expect("a link");
         assert!(matches!(
             link,
-            Order::Link {
-                way: Some(Way::Back),
+            OperatorOrder::Link(LinkUpdate {
+                way: Some(LinkDirection::Back),
                 oneway_ms: None,
                 loss: Some(_),
                 ..
-            }
+            })
         ));
         assert_eq!(
             order(r#"{"do":"mode","mode":"wave-tdpa"}"#),
-            Ok(Order::Mode {
+            Ok(OperatorOrder::Mode {
                 mode: Mode::WaveTdpa
             })
         );
         assert_eq!(
             order(r#"{"do":"trial","step":{"mark":[0.01,0.0]}}"#),
-            Ok(Order::Trial {
-                step: Step::Mark([0.01, 0.0])
+            Ok(OperatorOrder::Trial {
+                step: TrialStep::Mark([0.01, 0.0])
             })
         );
         for (bad, named) in [
@@ -227,40 +184,38 @@ mod tests {
             (r#"{"do":"link","speed":1}"#, "speed"),
             ("7", "order"),
         ] {
-            let said = order(bad).expect_err("no order");
-            assert!(said.contains("not an order"), "{said}");
+            let error = order(bad).expect_err("no order");
+            assert!(error.contains("not an order"), "{error}");
             assert!(
-                said.contains(named) || named == "nspm" || named == "order",
-                "{said}"
+                error.contains(named) || named == "nspm" || named == "order",
+                "{error}"
             );
         }
         assert!(read("[[[[").is_err() && read("").is_err());
     }
 
     #[test]
-    fn every_order_is_written_as_it_is_read() {
+    fn orders_round_trip() {
         for order in [
-            Order::Operate,
-            Order::Watch,
-            Order::Stop,
-            Order::End,
-            Order::Impedance { nspm: 12.5 },
-            Order::Mode { mode: Mode::Tank },
-            Order::Replay {
-                what: Transport::Seek(1.5),
+            OperatorOrder::Operate,
+            OperatorOrder::Watch,
+            OperatorOrder::Stop,
+            OperatorOrder::End,
+            OperatorOrder::Impedance { nspm: 12.5 },
+            OperatorOrder::Mode { mode: Mode::Tank },
+            OperatorOrder::Replay {
+                what: PlaybackRequest::Seek(1.5),
             },
-            Order::Replay {
-                what: Transport::Open {
+            OperatorOrder::Replay {
+                what: PlaybackRequest::Open {
                     number: 2,
                     beside: true,
                 },
             },
         ] {
-            let asked = Asked { id: 3, order };
-            let text = serde_json::to_string(&asked).expect("JSON");
-            assert_eq!(read(&text), Ok(asked));
+            let numbered = NumberedOrder { id: 3, order };
+            let text = serde_json::to_string(&numbered).expect("JSON");
+            assert_eq!(read(&text), Ok(numbered));
         }
-        let answered = Answered::to(4, Err("no".into()));
-        assert_eq!(answered.answer(), Err("no".into()));
     }
 }

@@ -1,71 +1,71 @@
-//! Orders that only some desks take: of a recording, as `{"do":"replay","what":{"seek":12.5}}`, of a rehearsal, and of a
-//! trial with a person. Source: ours.
+//! Orders that only some controllers support: of a playback, as `{"do":"replay","what":{"seek":12.5}}`, of a
+//! rehearsal, and of a trial with a participant. Source: ours.
 
 use serde::{Deserialize, Serialize};
 
-/// Something to be done with what is open.
+/// A request to a playback.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Transport {
-    /// Go on, from the begin if it is over.
+pub enum PlaybackRequest {
+    /// Play, from the start if it is over.
     Play,
-    /// Stand still.
+    /// Pause.
     Pause,
-    /// Go to a moment of the first recording \[s\].
+    /// Seek to a time of the first recording \[s\].
     Seek(f64),
-    /// Go so many times as fast as it was.
+    /// Set the speed, as a multiple of real time.
     Speed(f64),
-    /// Show the second recording so much later \[s\].
+    /// Delay the second recording by this time \[s\].
     Offset(f64),
     /// Open a recording of the list, by its number.
     Open {
         /// Its number.
         number: u32,
-        /// Whether it is to be the second, beside the first.
+        /// True to open it as the second, beside the first.
         #[serde(default)]
         beside: bool,
     },
     /// Close the second recording.
     Close,
-    /// Look again what is in the folder.
+    /// List the recordings of the folder again.
     List,
 }
 
-/// What may be wished of a rehearsal.
+/// A request to a rehearsal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Wish {
-    /// Go over to a scene, or begin this one anew.
+pub enum RehearsalRequest {
+    /// Change to a scene, or restart the present one.
     Scene(String),
-    /// Take another tool.
+    /// Change the tool.
     Tool(String),
     /// Put the tool down where it is, and take the other one.
     Swap,
-    /// Take back what an instrument did last.
+    /// Undo the last edit of an instrument.
     Undo,
-    /// Do it again.
+    /// Redo it.
     Redo,
     /// Begin a task.
     Begin(TaskKind),
-    /// Answer it, or say that it is finished.
-    Answer(Said),
-    /// Leave it without an answer.
+    /// Answer the task, or finish it.
+    Answer(TaskAnswer),
+    /// Leave the task without an answer.
     Leave,
 }
 
-/// What was answered to a task.
+/// Answer to a task.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Said {
-    /// Where the lump is \[m\].
+pub struct TaskAnswer {
+    /// Position of the lump \[m\].
     pub place_m: Option<[f64; 2]>,
-    /// The places in order, the softest first.
+    /// Positions in order, the softest first.
     pub order: Vec<usize>,
-    /// Whether a program says so, as a browser tells that one leads it, and no person.
+    /// True if a program answers, as a browser reports it, and no person.
     pub machine: bool,
 }
 
-/// Tasks by their names.
+/// Task of a rehearsal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskKind {
@@ -80,14 +80,14 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// Whether the map of the stiffness that was felt may be seen while it is done: not where its numbers are the
-    /// answer. Of a lump it shows no more than a hand has felt that cannot feel through a mouse.
+    /// True if the map of measured stiffness may be seen during the task: not if its values are the answer. For a
+    /// lump the map shows no more than the force did, which a mouse does not render.
     #[must_use]
     pub fn shows_stiffness(self) -> bool {
         !matches!(self, Self::RankStiffness)
     }
 
-    /// Its name, as in orders and records.
+    /// Name in orders and records.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl TaskKind {
         }
     }
 
-    /// What a person is asked to do.
+    /// Instruction to the person.
     #[must_use]
     pub fn words(self) -> String {
         match self {
@@ -126,21 +126,21 @@ pub const TRACE_N: f64 = 1.0;
 /// Force of a grasp \[N\].
 pub const GRASP_N: f64 = 0.5;
 
-/// How long a grasp is held \[s\].
+/// Duration of a grasp \[s\].
 pub const GRASP_S: f64 = 5.0;
 
-/// What a person does in a trial.
+/// A step of a participant in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Step {
-    /// Go on: begin, or leave a break.
+pub enum TrialStep {
+    /// Continue: begin, or end a break.
     Go,
-    /// This interval is felt enough.
+    /// End this interval.
     Enough,
-    /// The first had more.
+    /// Answer: the first was stronger.
     First,
-    /// The second had more.
+    /// Answer: the second was stronger.
     Second,
-    /// Here it is \[m\].
+    /// Answer: position of the target \[m\].
     Mark([f64; 2]),
 }

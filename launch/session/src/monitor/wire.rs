@@ -1,138 +1,131 @@
-//! What the console's page is sent, byte by byte: little-endian, every frame with the same header.
+//! Binary layout of the frames for the console's page: little-endian, every frame with the same header.
 //!
 //! | bytes | header |
 //! |---|---|
 //! | 0..4 | `PLPC` |
 //! | 4..6 | version of this layout, [`VERSION`] |
-//! | 6 | kind: 1 state, 2 surface, 3 mesh; from the page: 16 aim |
-//! | 7 | which session, 0 or, of one that is shown beside it, 1 |
-//! | 8..12 | number of the frame of its kind, from 1 |
+//! | 6 | kind: 1 state, 2 surface, 3 mesh; from the page: 16 pointer target |
+//! | 7 | session index: 0, or 1 for the one shown beside it |
+//! | 8..12 | number of the frame among its kind, from 1 |
 //! | 12..16 | nodes of the mesh, 0 of a state |
 //! | 16..20 | faces of the mesh, 0 of a state |
 //! | 20..24 | revision of the mesh, from 1: a surface belongs to the mesh of its revision |
-//! | 24..32 | when it was made, f64 on the monotonic clock of the host \[s\] |
+//! | 24..32 | time of its making, f64 on the monotonic clock of the host \[s\] |
 //!
-//! A **state** goes on with two blocks of [`FIELDS`] f64, the operator's side and the remote side, in the order
-//! of [`Side::numbers`]. A **mesh** goes on with the rest positions (3 f32 a node \[m\]) and the faces (3 u32
-//! each); a **surface** with the positions now (3 f32 a node \[m\]). An **aim** has no such header: see [`aim`].
+//! A **state** continues with two blocks of [`FIELDS`] f64, the operator's side and the remote side, in the order
+//! of `SideView::numbers`. A **mesh** continues with the rest positions (3 f32 a node \[m\]) and the faces (3 u32
+//! each); a **surface** with the present positions (3 f32 a node \[m\]). A **pointer target** has another header,
+//! see [`parse_aim`].
 
-use palpate_master::device::pointer::Aim;
+use bytes::Buf as _;
+use palpate_master::device::pointer::PointerTarget;
 use palpate_transport::AXES;
-use palpate_transport::trace::TickRecord;
+
+use crate::run::crtk_publisher::ServoSnapshot;
 
 /// Version of the layout.
 pub const VERSION: u16 = 2;
 
 /// First bytes of every frame.
-pub const MAGIC: [u8; 4] = *b"PLPC";
+pub(crate) const MAGIC: [u8; 4] = *b"PLPC";
 
 /// Length of the header \[bytes\].
 pub const HEADER: usize = 32;
 
-/// Where a header says which session it is of.
-pub const PLACE: usize = 7;
-
 /// Numbers of one side in a state.
 pub const FIELDS: usize = 71;
 
-/// Length of an aim \[bytes\].
-pub const AIM: usize = 56;
+/// Length of a pointer target \[bytes\].
+const AIM: usize = 56;
 
-/// Kind of an aim.
+/// Kind of a pointer target.
 const AIM_KIND: u16 = 16;
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u16)]
-pub enum Kind {
-    /// Both sides as they are.
+#[repr(u8)]
+pub(crate) enum PageFrameKind {
+    /// State of both sides.
     State = 1,
-    /// Where the nodes of the twin's surface are.
+    /// Present positions of the twin's surface.
     Surface = 2,
-    /// Which surface that is.
+    /// Rest positions and faces of the surface.
     Mesh = 3,
 }
 
-/// Header of a frame; what does not belong to its kind is 0.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Header {
-    /// What the frame is.
-    pub kind: Kind,
-    /// Its number among its kind.
-    pub number: u32,
-    /// Nodes of the mesh.
-    pub nodes: u32,
-    /// Faces of the mesh.
-    pub faces: u32,
-    /// Revision of the mesh.
-    pub revision: u32,
-    /// When it was made \[s\].
-    pub at_s: f64,
+/// Mesh of a frame; all 0 for a state, which has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct FrameMesh {
+    /// Revision, from 1.
+    pub(super) revision: u32,
+    /// Number of nodes.
+    pub(super) nodes: u32,
+    /// Number of faces.
+    pub(super) faces: u32,
 }
 
-impl Header {
-    /// Write it at the end of `bytes`.
-    pub fn put(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(MAGIC);
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend((self.kind as u16).to_le_bytes());
-        for number in [self.number, self.nodes, self.faces, self.revision] {
-            bytes.extend(number.to_le_bytes());
-        }
-        bytes.extend(self.at_s.to_le_bytes());
+/// Starts a frame, made at `at_s` \[s\], with its header; `number` is its number among its kind.
+pub(super) fn begin_frame(
+    kind: PageFrameKind,
+    session_index: u8,
+    number: u32,
+    mesh: FrameMesh,
+    at_s: f64,
+) -> Vec<u8> {
+    let room = THREE * (mesh.nodes + mesh.faces) as usize;
+    let mut bytes = Vec::with_capacity(HEADER + room.max(16 * FIELDS));
+    bytes.extend(MAGIC);
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend([kind as u8, session_index]);
+    for number in [number, mesh.nodes, mesh.faces, mesh.revision] {
+        bytes.extend(number.to_le_bytes());
     }
+    bytes.extend(at_s.to_le_bytes());
+    bytes
 }
 
-/// One side as a console shows it.
+/// State of one side as a console shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Side {
-    /// Newest record.
-    pub record: TickRecord,
-    /// Ticks that woke late so far.
-    pub late_ticks: u64,
-    /// Operating state towards whoever watches, as CRTK numbers it.
+pub struct SideView {
+    /// Snapshot of its servo.
+    pub servo: ServoSnapshot,
+    /// Operating state as it is reported, numbered as in CRTK.
     pub state: u8,
-    /// State that it was told to be in, likewise.
-    pub ordered: u8,
-    /// Whether the other side is on the bus.
+    /// Commanded operating state, numbered likewise.
+    pub commanded_state: u8,
+    /// True if the other side is on the bus.
     pub peer_present: bool,
-    /// Whether the contact force was measured.
-    pub force_known: bool,
-    /// Wave impedance of now \[N s/m\]; 0 if this side does not know.
-    pub impedance_nspm: f64,
-    /// Number of the coupling mode of now.
-    pub mode: u32,
-    /// The pointer, if one leads the handle.
-    pub pointer: Option<Pointed>,
+    /// The pointer, if one drives the handle.
+    pub pointer: Option<PointerStatus>,
 }
 
-/// What is known of a pointer as an input.
+/// Status of a pointer as an input.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Pointed {
-    /// Age of its newest word \[s\].
+pub struct PointerStatus {
+    /// Age of its newest target \[s\].
     pub age_s: f64,
-    /// Words a second.
+    /// Targets per second.
     pub rate_hz: f64,
-    /// The page's own time of that word \[ms\].
-    pub said_ms: f64,
+    /// The page's own time of that target \[ms\].
+    pub page_time_ms: f64,
 }
 
-impl Side {
-    /// All numbers in their order: 1 (0 is a side that has not spoken), tick, time \[s\], late ticks, state, peer
-    /// present, events, phase; position, velocity, port position, port force, tissue force, reservoir, energy
+impl SideView {
+    /// All numbers in their order: 1 (0 for a side without a state yet), tick, time \[s\], late ticks, state, peer
+    /// present, events, phase; position, velocity, port position, port force, tissue force, tank energy, energy
     /// sent, energy received and intended position (4 each); tissue energy, update energy \[J\], relative
     /// corrections, confidence, twin's share; age of the newest frame, one-way delay, its bound, round trip \[s\];
-    /// frames received, compute time \[us\], impedance \[N s/m\], mode, age \[s\], rate \[Hz\] and time \[ms\] of the
-    /// pointer, force known, state that it was told to be in, links cut; place of and force on a tool that the hand has
-    /// put down (4 each, 0 of none). Not-a-number is unknown.
+    /// frames received, compute time \[us\], impedance \[N s/m\], mode, age \[s\], rate \[Hz\] and time \[ms\] of
+    /// the pointer, force measured, commanded state, links cut; position of and force on a tool that was put down
+    /// (4 each, 0 without one). NaN is unknown.
     #[must_use]
-    pub fn numbers(&self) -> [f64; FIELDS] {
-        let record = &self.record;
+    pub(crate) fn numbers(&self) -> [f64; FIELDS] {
+        let (servo, record) = (&self.servo, &self.servo.record);
         let flag = |set: bool| f64::from(u8::from(set));
         let span_s = |ns: i64| if ns < 0 { f64::NAN } else { ns as f64 * 1e-9 };
         let pointer = self
             .pointer
-            .map_or([f64::NAN; 3], |of| [of.age_s, of.rate_hz, of.said_ms]);
+            .map_or([f64::NAN; 3], |of| [of.age_s, of.rate_hz, of.page_time_ms]);
         let mut numbers = [0.0; FIELDS];
         let mut at = 0;
         let mut put = |values: &[f64]| {
@@ -140,7 +133,7 @@ impl Side {
             at += values.len();
         };
         put(&[1.0, record.tick as f64, record.now_ns as f64 * 1e-9]);
-        put(&[self.late_ticks as f64, f64::from(self.state)]);
+        put(&[servo.late_ticks as f64, f64::from(self.state)]);
         put(&[flag(self.peer_present), f64::from(record.events)]);
         put(&[f64::from(record.phase)]);
         for axes in [
@@ -164,16 +157,16 @@ impl Side {
             record.received_count as f64,
             record.compute_ns as f64 * 1e-3,
         ]);
-        put(&[self.impedance_nspm, f64::from(self.mode)]);
+        put(&[servo.impedance_nspm, f64::from(servo.mode)]);
         put(&pointer);
-        put(&[flag(self.force_known), f64::from(self.ordered)]);
+        put(&[flag(servo.force_measured), f64::from(self.commanded_state)]);
         put(&[record.links_cut as f64]);
         put(&record.parked_m);
         put(&record.parked_n);
         numbers
     }
 
-    /// The same as bytes.
+    /// The numbers as bytes.
     #[must_use]
     pub fn block(&self) -> [u8; 8 * FIELDS] {
         let mut block = [0; 8 * FIELDS];
@@ -184,55 +177,53 @@ impl Side {
     }
 }
 
-/// An aim of the page: `PLPC`, version u16, kind 16 as u16, number u32, flags u32 (1 present, 2 closed), the page's
-/// time f64 \[ms\], position and opening 4 f64 \[m\]. Gives the aim and that time.
+/// Length of a node or a face \[bytes\].
+pub(super) const THREE: usize = 12;
+
+/// Triples of numbers as bytes.
+pub(super) fn flat<T: Copy>(threes: &[[T; 3]], bytes: fn(T) -> [u8; 4]) -> Vec<u8> {
+    threes.iter().flatten().flat_map(|&n| bytes(n)).collect()
+}
+
+/// Parses a pointer target of the page: `PLPC`, version u16, kind 16 as u16, number u32, flags u32 (1 present, 2
+/// closed), page time f64 \[ms\], position and opening 4 f64 \[m\]. Returns the target and the page time.
 ///
 /// # Errors
-/// What is wrong with it, in words.
-pub fn aim(bytes: &[u8]) -> Result<(Aim, f64), &'static str> {
+/// The fault of the bytes.
+pub fn parse_aim(bytes: &[u8]) -> Result<(PointerTarget, f64), &'static str> {
     if bytes.len() != AIM {
         return Err("an aim has 56 bytes");
     }
-    let word = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-    let number = |at: usize| {
-        let ([a, b, c, d], [e, f, g, h]) = (word(at), word(at + 4));
-        f64::from_le_bytes([a, b, c, d, e, f, g, h])
-    };
-    let [version_low, version_high, kind_low, kind_high] = word(4);
-    let head = (
-        word(0),
-        u16::from_le_bytes([version_low, version_high]),
-        u16::from_le_bytes([kind_low, kind_high]),
-    );
-    if head != (MAGIC, VERSION, AIM_KIND) {
+    let (magic, mut rest) = bytes.split_at(MAGIC.len());
+    let head = (magic, rest.get_u16_le(), rest.get_u16_le());
+    if head != (&MAGIC[..], VERSION, AIM_KIND) {
         return Err("expected PLPC, version 2, kind 16");
     }
-    let flags = u32::from_le_bytes(word(12));
-    let position_m: [f64; AXES] = core::array::from_fn(|axis| number(24 + 8 * axis));
+    let (number, flags, page_time_ms) = (rest.get_u32_le(), rest.get_u32_le(), rest.get_f64_le());
+    let position_m: [f64; AXES] = core::array::from_fn(|_| rest.get_f64_le());
     if !position_m.iter().all(|place| place.is_finite()) {
         return Err("a place of an aim is not a number");
     }
-    let aim = Aim {
-        number: u64::from(u32::from_le_bytes(word(8))),
+    let aim = PointerTarget {
+        sequence: u64::from(number),
         position_m,
         present: flags & 1 != 0,
         closed: flags & 2 != 0,
     };
-    Ok((aim, number(16)))
+    Ok((aim, page_time_ms))
 }
 
-/// An aim as a page writes it.
-#[must_use]
-pub fn aim_bytes(aim: &Aim, said_ms: f64) -> Vec<u8> {
+/// Encodes a pointer target as a page does.
+pub(super) fn aim_bytes(aim: &PointerTarget, page_time_ms: f64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(AIM);
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend(AIM_KIND.to_le_bytes());
-    // counted anew after four thousand million
-    bytes.extend((aim.number as u32).to_le_bytes());
+    // the number wraps after 2^32
+    bytes.extend((aim.sequence as u32).to_le_bytes());
     let flags = u32::from(aim.present) | u32::from(aim.closed) << 1;
     bytes.extend(flags.to_le_bytes());
-    bytes.extend(said_ms.to_le_bytes());
+    bytes.extend(page_time_ms.to_le_bytes());
     for place in aim.position_m {
         bytes.extend(place.to_le_bytes());
     }
@@ -248,17 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_as_long_as_it_says_and_in_its_order() {
-        let header = Header {
-            kind: Kind::Mesh,
-            number: 7,
+    fn header_has_documented_length_and_order() {
+        let mesh = FrameMesh {
+            revision: 2,
             nodes: 3,
             faces: 1,
-            revision: 2,
-            at_s: 1.5,
         };
-        let mut bytes = Vec::new();
-        header.put(&mut bytes);
+        let bytes = begin_frame(PageFrameKind::Mesh, 0, 7, mesh, 1.5);
         assert_eq!(bytes.len(), HEADER);
         assert_eq!(&bytes[..8], b"PLPC\x02\x00\x03\x00");
         assert_eq!(
@@ -269,18 +256,18 @@ mod tests {
     }
 
     #[test]
-    fn a_side_fills_its_block_and_what_is_unknown_is_no_number() {
-        let mut side = Side {
-            ordered: 2,
-            ..Side::default()
+    fn side_block_has_all_fields_and_nan_for_unknown() {
+        let mut side = SideView {
+            commanded_state: 2,
+            ..SideView::default()
         };
-        side.record.tick = 12;
-        side.record.port_force_n = [1.0, 2.0, 3.0, 4.0];
-        side.record.oneway_ns = -1;
-        side.record.links_cut = -3;
-        side.record.parked_m[0] = 0.01;
-        side.record.parked_n[3] = 0.5;
-        side.record.rtt_ns = 100_000_000;
+        side.servo.record.tick = 12;
+        side.servo.record.port_force_n = [1.0, 2.0, 3.0, 4.0];
+        side.servo.record.oneway_ns = -1;
+        side.servo.record.links_cut = -3;
+        side.servo.record.parked_m[0] = 0.01;
+        side.servo.record.parked_n[3] = 0.5;
+        side.servo.record.rtt_ns = 100_000_000;
         let block = side.block();
         let number = |index: usize| f64_at(&block, 8 * index);
         assert_eq!((number(0), number(1)), (1.0, 12.0));
@@ -292,23 +279,23 @@ mod tests {
     }
 
     #[test]
-    fn an_aim_is_read_and_garbage_is_not() {
-        let written = Aim {
-            number: 9,
+    fn pointer_target_round_trips_and_garbage_is_refused() {
+        let written = PointerTarget {
+            sequence: 9,
             position_m: [0.01, -0.02, 0.005, 0.02],
             present: true,
             closed: true,
         };
         let mut bytes = aim_bytes(&written, 12.5);
         assert_eq!(&bytes[..8], b"PLPC\x02\x00\x10\x00");
-        assert_eq!(super::aim(&bytes), Ok((written, 12.5)));
-        assert!(super::aim(&bytes[..55]).is_err() && super::aim(&[]).is_err());
+        assert_eq!(super::parse_aim(&bytes), Ok((written, 12.5)));
+        assert!(super::parse_aim(&bytes[..55]).is_err() && super::parse_aim(&[]).is_err());
         for (at, value) in [(0, b'X'), (4, 1), (6, 1)] {
             let mut bad = bytes.clone();
             bad[at] = value;
-            assert!(super::aim(&bad).is_err(), "byte {at}");
+            assert!(super::parse_aim(&bad).is_err(), "byte {at}");
         }
         bytes[24..32].copy_from_slice(&f64::NAN.to_le_bytes());
-        assert!(super::aim(&bytes).is_err());
+        assert!(super::parse_aim(&bytes).is_err());
     }
 }

@@ -1,123 +1,78 @@
-//! The TUN backend: one thread moves IP packets between two interfaces through the link model.
+//! TUN backend: one thread moves IP packets between two interfaces through the link model.
 //!
-//! Source: ours (transport.md 3). A packet is stamped when it is read, and written when the model
-//! says; in between it lies in a slab that was allocated before the first one came.
+//! Source: ours (transport.md 3). A packet is stamped when it is read, and written when the model delivers it.
 
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::unistd::{read, write};
 
-use super::Direction;
-use super::NetLabError;
-use super::impair::{Impairer, Impairment, Worker};
+use super::impair::{Links, Worker, readable, wait};
+use super::kernel::ADDRESSES;
+use super::{LinkDirection, NetLabError};
 
-/// Packets read from one side before the due ones are looked after again.
+/// Packets read from one side before due packets are written again.
 const BURST: usize = 64;
-/// Bytes kept for a packet; interfaces have an MTU of at most this.
-pub(super) const PACKET_BYTE: usize = 2048;
+/// Longest packet that is read \[bytes\]; the interfaces' MTU is at most this.
+const PACKET_BYTE: usize = 2048;
 
-/// One side as the emulator sees it.
-#[derive(Debug)]
-pub(super) struct Port {
-    /// The TUN descriptor.
-    pub tun: OwnedFd,
-    /// The side's own address: packets to anybody else do not reach it.
-    pub address: Ipv4Addr,
-}
-
-/// Starts the emulator between the master's port and the slave's.
+/// Starts the emulator between the master's TUN descriptor and the slave's.
 ///
 /// # Errors
-/// No thread can be had.
-pub(super) fn start(
-    impairment: Impairment,
-    master: Port,
-    slave: Port,
-) -> Result<Worker, NetLabError> {
-    Worker::start(
-        "netlab-tun",
-        impairment,
-        PACKET_BYTE,
-        move |impairer: Impairer<()>| {
-            run(impairer, &[master, slave]);
-        },
-    )
+/// The system cannot start a thread.
+pub(super) fn start(links: Links, tuns: [OwnedFd; 2]) -> Result<Worker, NetLabError> {
+    let body = move |links: &Links, owner: &UnixStream| run(links, owner, &tuns);
+    Worker::start("netlab-tun", links, body)
 }
 
-/// Moves packets until the owner wants no more.
-fn run(mut impairer: Impairer<()>, ports: &[Port; 2]) {
+/// Moves packets until the owner closes its end, or an interface is gone.
+fn run(links: &Links, owner: &UnixStream, tuns: &[OwnedFd; 2]) {
     let mut buffer = [0; PACKET_BYTE];
-    while impairer.heed_owner(|_, _| ()) {
-        impairer.release(|direction, bytes, ()| {
-            // Forward is into the slave's port, the second.
-            let exit = &ports[1 - source_of(direction)];
-            write(&exit.tun, bytes).is_ok()
+    loop {
+        links.release(|direction, _, bytes| {
+            // a full interface loses the packet
+            let _ = write(&tuns[1 - direction as usize], bytes);
         });
-        let Some(ready) = wait(&impairer, ports) else {
-            return impairer.report_failure();
+        let watched = tuns.iter().map(|tun| readable(tun.as_fd()));
+        let Some(ready) = wait(owner, links.next_due(), watched.collect()) else {
+            return;
         };
-        if ready[2] {
-            impairer.drain_wake();
-        }
-        for direction in Direction::BOTH {
-            let source = source_of(direction);
-            if ready[source] && !take_in(&mut impairer, ports, direction, &mut buffer) {
-                return impairer.report_failure();
+        for direction in LinkDirection::BOTH {
+            let is_ready = ready[direction as usize];
+            if is_ready && !take_in(links, tuns, direction, &mut buffer) {
+                return;
             }
         }
     }
 }
 
-/// Sleeps until a packet is due or something is to be read; nothing if the kernel refuses.
-fn wait(impairer: &Impairer<()>, ports: &[Port; 2]) -> Option<[bool; 3]> {
-    let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
-    let mut watched = [
-        watch(ports[0].tun.as_fd()),
-        watch(ports[1].tun.as_fd()),
-        watch(impairer.wake().as_fd()),
-    ];
-    match ppoll(&mut watched, Some(impairer.sleep()), None) {
-        Ok(_) => Some(watched.map(|entry| entry.any().unwrap_or(true))),
-        Err(Errno::EINTR) => Some([false; 3]),
-        Err(_) => None,
-    }
-}
-
-/// Reads what has come from one side; false if its interface is gone.
+/// Reads the packets of the side from which a direction leaves; false if its interface is gone. Packets to other
+/// addresses than the other side's are dropped.
 fn take_in(
-    impairer: &mut Impairer<()>,
-    ports: &[Port; 2],
-    direction: Direction,
+    links: &Links,
+    tuns: &[OwnedFd; 2],
+    direction: LinkDirection,
     buffer: &mut [u8],
 ) -> bool {
-    let source = source_of(direction);
+    let source = direction as usize;
     for _ in 0..BURST {
-        let packet = match read(&ports[source].tun, buffer) {
+        let packet = match read(&tuns[source], buffer) {
             Ok(length) => &buffer[..length],
             Err(Errno::EAGAIN | Errno::EINTR) => return true,
             Err(_) => return false,
         };
-        if is_for(packet, ports[1 - source].address) {
-            let now = impairer.now();
-            impairer.offer(now, direction, packet, ());
-        } else {
-            impairer.count_foreign(direction);
+        if is_for(packet, ADDRESSES[1 - source]) {
+            links.send(direction, 0, packet);
         }
     }
     true
 }
 
-/// Index of the port at which packets of a direction come in.
-fn source_of(direction: Direction) -> usize {
-    direction as usize
-}
-
-/// Whether this is an IPv4 packet to `address`, RFC 791 section 3.1.
+/// True for an IPv4 packet to `address`, RFC 791 section 3.1.
 ///
-/// All else is the kernel's housekeeping; it would use up draws of the seeded model.
+/// Other packets are the kernel's; they would use up draws of the seeded model.
 fn is_for(packet: &[u8], address: Ipv4Addr) -> bool {
     packet.len() >= 20 && packet[0] >> 4 == 4 && packet[16..20] == address.octets()
 }

@@ -1,11 +1,10 @@
-//! Network namespaces without names: held by a file descriptor, gone when the last holder is gone.
+//! Network namespaces without names: held by a file descriptor, and removed with the last holder.
 //!
 //! Source: ours (transport.md 3). Nothing is written under /run/netns, so that a killed supervisor
-//! leaves nothing behind once its children are dead; [`die_with_supervisor`] sees to the children.
+//! leaves nothing once its children are dead; [`die_with_supervisor`] ends the children.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -20,17 +19,16 @@ use super::NetLabError;
 /// The namespace of the calling thread; `/proc/self` would be that of the main thread.
 const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
 
-/// One network namespace of ours.
+/// A network namespace of the lab.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct NetNamespace {
     namespace: Arc<OwnedFd>,
-    inode: u64,
 }
 
-impl Place {
-    /// Makes a namespace with nothing in it but a loopback that is down, and runs `prepare` in it.
+impl NetNamespace {
+    /// Creates a namespace with only a loopback that is down, and runs `prepare` in it.
     ///
-    /// A thread of its own does this, because a namespace belongs to a thread.
+    /// A separate thread does this, because a namespace belongs to a thread.
     ///
     /// # Errors
     /// The kernel refuses the namespace (no CAP_SYS_ADMIN), or `prepare` fails.
@@ -42,22 +40,15 @@ impl Place {
                 .map_err(|errno| NetLabError::system("a network namespace", errno.into()))?;
             let file = std::fs::File::open(OWN_NAMESPACE)
                 .map_err(|source| NetLabError::system("opening the new namespace", source))?;
-            let inode = file
-                .metadata()
-                .map_err(|source| NetLabError::system("reading the new namespace", source))?
-                .ino();
-            let place = Self {
-                namespace: Arc::new(OwnedFd::from(file)),
-                inode,
-            };
-            Ok((place, prepare()?))
+            let namespace = Arc::new(OwnedFd::from(file));
+            Ok((Self { namespace }, prepare()?))
         })?
     }
 
-    /// Runs `work` in a thread inside this namespace; sockets that it makes stay in here.
+    /// Runs `work` in a thread inside this namespace; sockets that it creates stay in the namespace.
     ///
     /// # Errors
-    /// The kernel refuses to let the thread in.
+    /// The kernel does not permit the thread to enter.
     pub(super) fn inside<T: Send>(
         &self,
         work: impl FnOnce() -> T + Send,
@@ -79,21 +70,16 @@ impl Place {
         unsafe { command.pre_exec(enter) };
     }
 
-    /// The namespace, for messages that name one by descriptor.
+    /// Descriptor of the namespace.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.namespace.as_fd()
-    }
-
-    /// The number by which `/proc/PID/ns/net` shows this namespace.
-    pub(super) fn inode(&self) -> u64 {
-        self.inode
     }
 }
 
 /// Makes the child of `command` die by SIGKILL with the thread that spawns it.
 ///
 /// The kernel ties the death signal to the parent's *thread*: spawn from one that lives as long as
-/// the session. A supervisor that died between fork and the request is seen by the changed parent.
+/// the session. If the supervisor died between fork and the request, the changed parent reveals it.
 pub(super) fn die_with_supervisor(command: &mut Command) {
     let supervisor = nix::unistd::getpid();
     let tie = move || {

@@ -1,8 +1,8 @@
-//! The kernel's network emulator: the bytes of its options, and what it cannot do.
+//! Encoding of the options of netem, the kernel's network emulator, and its limits.
 //!
 //! Source: ours (transport.md 3), layout of linux/pkt_sched.h: a `tc_netem_qopt`, then attributes
 //! `{ u16 length, u16 kind, payload }`, each padded to 4 bytes, all in the byte order of the host.
-//! It has a random generator of its own: the same seed gives the same losses again, but not those
+//! It has its own random generator: the same seed repeats the same losses, but not those
 //! of virtual time.
 
 use palpate_transport::Span;
@@ -23,13 +23,13 @@ const JITTER64: u16 = 11;
 const PRNG_SEED: u16 = 14;
 /// The Gilbert-Elliott form inside [`LOSS`].
 const LOSS_GE: u16 = 2;
-/// The bit that marks an attribute with attributes inside.
+/// Bit that marks an attribute with nested attributes.
 const NESTED: u16 = 1 << 15;
 
-/// A rate so high that a packet takes no time \[byte/s\]; with a rate, netem keeps order.
+/// Rate at which a packet takes no time \[byte/s\]; with a rate, netem keeps the order.
 const UNLIMITED_BYTEPS: u64 = 125_000_000_000;
 
-/// `TCA_OPTIONS` of netem for `params`; `packets` may wait at most.
+/// `TCA_OPTIONS` of netem for `params`; at most `packets` may wait.
 ///
 /// # Errors
 /// [`NetLabError::Inexpressible`] for a periodic outage.
@@ -45,20 +45,13 @@ pub(super) fn options(
     let loss = if bursty { 0.0 } else { params.loss };
     let gap = u32::from(params.reorder > 0.0);
     let mut bytes = Vec::with_capacity(160);
-    // latency and jitter in the old unit are zero: the 64 bit attributes take their place.
+    // latency and jitter in the old unit are zero: the 64 bit attributes replace them
     for word in [0, packets, share(loss), gap, share(params.duplicate), 0] {
         bytes.extend_from_slice(&word.to_ne_bytes());
     }
-    put(
-        &mut bytes,
-        LATENCY64,
-        &Span::from_ms(params.oneway_ms).0.to_ne_bytes(),
-    );
-    put(
-        &mut bytes,
-        JITTER64,
-        &Span::from_ms(params.jitter_ms).0.to_ne_bytes(),
-    );
+    for (kind, ms) in [(LATENCY64, params.oneway_ms), (JITTER64, params.jitter_ms)] {
+        put(&mut bytes, kind, &Span::from_ms(ms).0.to_ne_bytes());
+    }
     if params.reorder > 0.0 {
         put(&mut bytes, REORDER, &words(&[share(params.reorder), 0]));
     }
@@ -70,20 +63,17 @@ pub(super) fn options(
     Ok(bytes)
 }
 
-/// Good to bad p / ((1 - p) L), bad to good 1 / L, all lost in bad, none in good.
+/// Attribute of burst loss: good to bad p / ((1 - p) L), bad to good 1 / L, all lost in bad, none in good.
 fn burst_loss(params: &LinkParams) -> Vec<u8> {
     let enter = params.loss / ((1.0 - params.loss) * params.burst);
     let leave = 1.0 / params.burst;
     let mut bytes = Vec::with_capacity(20);
-    put(
-        &mut bytes,
-        LOSS_GE,
-        &words(&[share(enter), share(leave), u32::MAX, 0]),
-    );
+    let chain = words(&[share(enter), share(leave), u32::MAX, 0]);
+    put(&mut bytes, LOSS_GE, &chain);
     bytes
 }
 
-/// The rate limit; without one, a rate that only keeps the order if that is to be kept.
+/// Appends the rate limit; without one, an unlimited rate if the order must be kept.
 fn put_rate(bytes: &mut Vec<u8>, params: &LinkParams) {
     let rate_byteps = match params.rate_kbps {
         Some(rate_kbps) => (rate_kbps * 125.0).round() as u64,
@@ -91,7 +81,7 @@ fn put_rate(bytes: &mut Vec<u8>, params: &LinkParams) {
         None => UNLIMITED_BYTEPS,
     };
     let narrow = u32::try_from(rate_byteps).unwrap_or(u32::MAX);
-    // Then packet overhead, cell size and cell overhead, none of which a packet link has.
+    // then packet overhead, cell size and cell overhead, none of which a packet link has
     put(bytes, RATE, &words(&[narrow, 0, 0, 0]));
     if narrow == u32::MAX {
         put(bytes, RATE64, &rate_byteps.to_ne_bytes());
@@ -112,7 +102,7 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// A probability as netem counts it, of 2^32 - 1.
+/// Probability in netem's unit of 1 / (2^32 - 1).
 fn share(probability: f64) -> u32 {
     (probability * f64::from(u32::MAX)).round() as u32
 }
@@ -123,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads attributes back by the rules of netlink(7), as a second route.
+    /// Parses attributes by the rules of netlink(7), as a second route.
     fn attributes(mut bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
         let mut found = Vec::new();
         while !bytes.is_empty() {
@@ -176,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_take_the_two_state_form() {
+    fn burst_loss_uses_the_two_state_model() {
         let params = LinkParams {
             loss: 0.1,
             burst: 4.0,
@@ -197,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_kept_unless_jitter_may_reorder() {
+    fn packets_keep_order_unless_jitter_reorders() {
         let ordered = LinkParams {
             jitter_ms: 1.0,
             ..LinkParams::default()
@@ -216,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_is_refused_by_name() {
+    fn outage_is_refused_by_name() {
         let params = LinkParams {
             outage: Some(Outage {
                 on_s: 1.0,

@@ -1,4 +1,4 @@
-//! A TUN interface: its packets come out of a file descriptor that any thread may hold.
+//! TUN interface: its packets come out of a file descriptor that any thread may hold.
 //!
 //! Source: ours (transport.md 3), Linux `if_tun.h`.
 
@@ -8,22 +8,22 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use super::NetLabError;
 
-/// The node through which TUN interfaces are made.
-pub const TUN_NODE: &str = "/dev/net/tun";
+/// Device node that creates TUN interfaces.
+pub(crate) const TUN_NODE: &str = "/dev/net/tun";
 
 nix::ioctl_readwrite_bad!(
-    /// `TUNSETIFF` of linux/if_tun.h, whose argument is an `ifreq` in spite of its encoded size,
-    /// and which writes the name that it gave back into it.
+    /// `TUNSETIFF` of linux/if_tun.h. Its argument is an `ifreq` in spite of its encoded size;
+    /// it writes the name of the interface back.
     tun_set_interface,
     nix::request_code_write!(b'T', 202, std::mem::size_of::<libc::c_int>()),
     libc::ifreq
 );
 
-/// Opens the node; that alone shows whether this process may use it.
+/// Opens the node; success shows that this process may use it.
 ///
 /// # Errors
 /// The node is absent or not permitted.
-pub(super) fn open_node() -> std::io::Result<File> {
+pub(crate) fn open_node() -> std::io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
     OpenOptions::new()
         .read(true)
@@ -32,7 +32,7 @@ pub(super) fn open_node() -> std::io::Result<File> {
         .open(TUN_NODE)
 }
 
-/// Makes the TUN interface `name` in the calling thread's namespace; raw IP packets, no header.
+/// Creates the TUN interface `name` in the calling thread's namespace; raw IP packets, no header.
 ///
 /// The interface lives as long as the descriptor, which never blocks.
 ///
@@ -48,7 +48,7 @@ pub(super) fn create(name: &str) -> Result<OwnedFd, NetLabError> {
     Ok(OwnedFd::from(node))
 }
 
-/// The request for a TUN interface; a name of more than 15 bytes is cut.
+/// Request for a TUN interface; a name of more than 15 bytes is truncated.
 fn interface_request(name: &str) -> libc::ifreq {
     // SAFETY: ifreq is plain C data without references; all zeros is a value of it.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

@@ -1,27 +1,18 @@
-//! Hash of the port traces of a session: positions and forces, bit by bit, and how the tissues are linked.
+//! Hash of the port traces of a session: positions and forces, bit by bit, and the topologies of the tissues.
 
 use palpate_transport::trace::{Side, TickRecord};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Hash of all ticks so far, in the order in which they were given.
-#[derive(Clone)]
+/// Hash of all ticks so far, in the order of their absorption.
+#[derive(Clone, Default)]
 pub struct TraceHash {
     hash: Xxh3,
-    /// Strokes and links of the tissue of each side in its last tick.
+    /// Edit batches and topology of each side's tissue in its last tick.
     tissues: [(u64, u64); 2],
 }
 
-impl Default for TraceHash {
-    fn default() -> Self {
-        Self {
-            hash: Xxh3::new(),
-            tissues: [(0, 0); 2],
-        }
-    }
-}
-
 impl TraceHash {
-    /// Add a tick of a side.
+    /// Adds a tick of a side.
     pub fn absorb(&mut self, side: Side, record: &TickRecord) {
         for number in record.port_position_m.iter().chain(&record.port_force_n) {
             self.hash.update(&number.to_bits().to_le_bytes());
@@ -29,13 +20,13 @@ impl TraceHash {
         self.tissues[side as usize] = (record.strokes, record.topology);
     }
 
-    /// The hash in 16 digits; what instruments have made of both tissues counts as it is now, if they made anything.
+    /// The hash as 16 hexadecimal digits; includes the present topologies of the tissues, if they can be edited.
     #[must_use]
     pub fn text(&self) -> String {
         let mut hash = self.hash.clone();
-        for (strokes, topology) in self.tissues {
+        for (batches, topology) in self.tissues {
             if topology != 0 {
-                hash.update(&strokes.to_le_bytes());
+                hash.update(&batches.to_le_bytes());
                 hash.update(&topology.to_le_bytes());
             }
         }

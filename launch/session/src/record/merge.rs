@@ -1,16 +1,16 @@
-//! Joining what two hosts recorded of one session. Source: ours.
+//! Merging of the recordings of two hosts of one session. Source: ours.
 
 use std::io::{Seek, Write};
 
 use palpate_transport::Span;
 use palpate_transport::trace::{Side, TickRecord};
 
-use super::{RecordError, Recorder, Recording, Session, Written};
+use super::{RecordError, Recorder, Recording, RecordingHeader};
 
-/// Writes both parts into one recording, in the order of time on the master's clock.
+/// Writes both parts into one recording, in order of time on the master's clock.
 ///
-/// The slave's times (`now_ns`) are moved onto the master's clock by `slave_clock_ahead`; delays
-/// and ages stay as they were measured. Configuration and facts are the master's.
+/// The slave's times (`now_ns`) are shifted to the master's clock by `slave_clock_ahead`; delays
+/// and ages stay as measured. Configuration and facts are the master's.
 ///
 /// # Errors
 /// [`RecordError::Write`] if `out` fails.
@@ -19,8 +19,8 @@ pub fn merge<W: Write + Seek>(
     slave: &Recording,
     slave_clock_ahead: Span,
     out: W,
-) -> Result<Written, RecordError> {
-    let session = Session {
+) -> Result<(), RecordError> {
+    let session = RecordingHeader {
         sides: vec![Side::Master, Side::Slave],
         config: master
             .config
@@ -30,8 +30,8 @@ pub fn merge<W: Write + Seek>(
         facts: master.facts.clone(),
     };
     let mut recorder = Recorder::create(out, &session)?;
-    for changed in master.changes.iter().chain(&slave.changes) {
-        recorder.push_change(changed)?;
+    for recorded in master.changes.iter().chain(&slave.changes) {
+        recorder.push_change(recorded)?;
     }
     let mut remote = slave
         .slave
@@ -41,12 +41,11 @@ pub fn merge<W: Write + Seek>(
             ..*r
         })
         .peekable();
-    let mut strokes = master.strokes.iter().peekable();
+    let mut batches = master.edit_batches.iter().peekable();
     for record in &master.master {
-        while let Some((made_ns, stroke)) =
-            strokes.next_if(|(made_ns, _)| *made_ns <= record.now_ns)
+        while let Some((made_ns, batch)) = batches.next_if(|(made_ns, _)| *made_ns <= record.now_ns)
         {
-            recorder.push_stroke(*made_ns, stroke)?;
+            recorder.push_edit_batch(*made_ns, batch)?;
         }
         while let Some(earlier) = remote.next_if(|r| r.now_ns < record.now_ns) {
             recorder.push(&earlier)?;
@@ -56,8 +55,8 @@ pub fn merge<W: Write + Seek>(
     for rest in remote {
         recorder.push(&rest)?;
     }
-    for (made_ns, stroke) in strokes {
-        recorder.push_stroke(*made_ns, stroke)?;
+    for (made_ns, batch) in batches {
+        recorder.push_edit_batch(*made_ns, batch)?;
     }
     recorder.finish(master.summary.as_deref())
 }

@@ -1,8 +1,8 @@
-//! Reading a recording back, also one that was cut short.
+//! Reader of recordings, also of damaged ones.
 //!
-//! The file is walked record by record here, so that damage has an offset and no length is believed;
+//! The file is walked record by record here, so that damage has an offset and no length is trusted;
 //! the crate `mcap` parses the records. Everything before the damage is kept. Ticks of another version have
-//! another schema, which is compared before any of them is read: that is no damage. Source: ours, format as
+//! another schema, which is compared before any of them is read: that is no damage. Source: ours, format of
 //! mcap.dev/spec.
 
 use std::collections::BTreeMap;
@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 
 use mcap::records::{ChunkHeader, Record, op};
 use palpate_transport::cdr;
+use palpate_transport::edit_batch::EditBatch;
 use palpate_transport::msg::{Message as _, schema};
-use palpate_transport::stroke::Stroke;
 use palpate_transport::trace::{Side, TickRecord};
 
-use crate::strokes;
+use crate::edits::links_cut;
 
 use super::{
-    CHANGE, CONFIG, Changed, RecordError, SESSION, SOURCES, STROKES_TOPIC, SUMMARY, VERSION, topic,
+    CHANGE, CONFIG, EDIT_BATCHES_TOPIC, RecordError, RecordedChange, SESSION, SOURCES, SUMMARY,
+    VERSION, topic,
 };
 
 /// Largest chunk that is opened \[bytes\]; ours are about 1 MiB.
@@ -34,10 +35,10 @@ pub struct Recording {
     pub master: Vec<TickRecord>,
     /// Ticks of the slave.
     pub slave: Vec<TickRecord>,
-    /// What instruments did, and when the master made it \[ns\].
-    pub strokes: Vec<(i64, Stroke)>,
-    /// What a console changed of the coupling, in the order of the file.
-    pub changes: Vec<Changed>,
+    /// Edit batches with the time of their making by the master \[ns\].
+    pub edit_batches: Vec<(i64, EditBatch)>,
+    /// Changes of the coupling from a console, in the order of the file.
+    pub changes: Vec<RecordedChange>,
     /// The configuration, as TOML.
     pub config: Option<String>,
     /// The summary, as JSON; absent if the session did not end by itself.
@@ -49,13 +50,18 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Links that instruments have cut, less those made.
+    /// Links cut by instruments, less those joined.
     #[must_use]
     pub fn links_cut(&self) -> i64 {
-        strokes::links_cut(self.strokes.iter().map(|(_, stroke)| stroke))
+        links_cut(self.edit_batches.iter().map(|(_, batch)| batch))
     }
 
-    /// Leave out what came later than this after the first tick, of each side by its own clock \[s\].
+    /// A fact of the session.
+    pub(crate) fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.get(name).map(String::as_str)
+    }
+
+    /// Keeps only ticks within `seconds` of the first, of each side by its own clock \[s\].
     pub fn keep_first(&mut self, seconds: f64) {
         let until_ns = |ticks: &[TickRecord]| {
             let first_ns = ticks.first().map_or(0, |first| first.now_ns);
@@ -64,30 +70,31 @@ impl Recording {
         let (of_master, of_slave) = (until_ns(&self.master), until_ns(&self.slave));
         self.master.retain(|tick| tick.now_ns < of_master);
         self.slave.retain(|tick| tick.now_ns < of_slave);
-        self.strokes.retain(|(made_ns, _)| *made_ns < of_master);
+        self.edit_batches
+            .retain(|(made_ns, _)| *made_ns < of_master);
     }
 }
 
-/// Where and how a recording is broken.
+/// Position and kind of the damage of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: damaged at byte {offset}: {what}; {kept} ticks before it were kept")]
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
-    /// Where the record starts that cannot be read \[bytes\].
+    /// Offset of the record that cannot be read \[bytes\].
     pub offset: u64,
-    /// What is wrong there.
+    /// Description of the damage.
     pub what: String,
     /// Ticks that were read before it.
     pub kept: u64,
 }
 
-/// Reads a recording; a file that was cut gives what it holds, and [`Recording::damage`].
+/// Reads a recording; a truncated file gives its readable part, and [`Recording::damage`].
 ///
 /// # Errors
 /// [`RecordError::File`] if it cannot be read, [`RecordError::NotMcap`] for another kind of file,
-/// [`RecordError::OtherVersion`] if its ticks have other fields, [`RecordError::NoTicks`] if not one
-/// tick is in it.
+/// [`RecordError::OtherVersion`] if its ticks have other fields, [`RecordError::NoTicks`] if it has no
+/// tick.
 pub fn read(path: &Path) -> Result<Recording, RecordError> {
     let bytes = std::fs::read(path).map_err(|source| RecordError::File {
         path: path.to_owned(),
@@ -96,11 +103,11 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
     read_bytes(path, &bytes)
 }
 
-/// As [`read()`], of bytes at hand; `path` is only for messages.
+/// Reads a recording from bytes; `path` is only for messages.
 ///
 /// # Errors
-/// As there.
-pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
+/// As [`read()`].
+pub(super) fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
     if !bytes.starts_with(mcap::MAGIC) {
         let found = bytes.iter().take(mcap::MAGIC.len()).copied().collect();
         return Err(RecordError::NotMcap {
@@ -114,14 +121,14 @@ pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
         sides: BTreeMap::new(),
         schemas: BTreeMap::new(),
         foreign: None,
-        strokes: None,
+        edit_channel: None,
     };
     reader.walk(bytes);
     let recording = reader.recording;
     if let Some(difference) = reader.foreign {
         return Err(RecordError::OtherVersion {
             path: path.to_owned(),
-            written_by: written_by(&recording.facts),
+            written_by: written_by(&recording),
             difference,
         });
     }
@@ -137,17 +144,17 @@ pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
     Ok(recording)
 }
 
-/// What a recording says of what wrote it.
-fn written_by(facts: &BTreeMap<String, String>) -> String {
-    let fact = |name| facts.get(name).map(String::as_str);
-    let version = fact(VERSION).unwrap_or("of a version that it does not name");
-    match fact(SOURCES) {
+/// Version and sources of the program that wrote a recording.
+fn written_by(recording: &Recording) -> String {
+    let version = recording.fact(VERSION);
+    let version = version.unwrap_or("of a version that it does not name");
+    match recording.fact(SOURCES) {
         Some(sources) => format!("{version} ({sources})"),
         None => version.to_owned(),
     }
 }
 
-/// The first field in which the ticks of a recording differ from ours, as words; none if they are the same.
+/// First field in which the ticks of a recording differ from ours, in words; none if they are the same.
 fn difference(theirs: &str) -> Option<String> {
     let ours = schema::ros2msg(TickRecord::DESCRIPTION);
     if theirs == ours {
@@ -169,12 +176,12 @@ struct Reader<'a> {
     recording: Recording,
     /// Side of each channel that carries ticks.
     sides: BTreeMap<u16, Side>,
-    /// How the ticks of each schema differ from ours, if they do.
+    /// Difference of the ticks of each schema from ours, if any.
     schemas: BTreeMap<u16, Option<String>>,
-    /// The difference of the ticks that are in the recording.
+    /// Difference of the ticks in the recording.
     foreign: Option<String>,
-    /// Channel that carries strokes.
-    strokes: Option<u16>,
+    /// Channel of edit batches.
+    edit_channel: Option<u16>,
 }
 
 impl Reader<'_> {
@@ -206,14 +213,14 @@ impl Reader<'_> {
         });
     }
 
-    /// Takes one record; false at the end of the data.
+    /// Reads one record; false at the end of the data.
     fn record(&mut self, opcode: u8, body: &[u8]) -> Result<bool, String> {
         if !matches!(opcode, op::HEADER..=op::DATA_END) {
             return Err(format!("no MCAP record starts with {opcode:#04x}"));
         }
         match mcap::parse_record(opcode, body).map_err(|e| e.to_string())? {
             Record::Chunk { header, data } => {
-                self.chunk(&opened(&header, &data)?)?;
+                self.chunk(&decompress_chunk(&header, &data)?)?;
             }
             Record::Attachment { header, data, .. } => {
                 let text = || String::from_utf8_lossy(&data).into_owned();
@@ -227,10 +234,10 @@ impl Reader<'_> {
                 self.recording.facts = metadata.metadata;
             }
             Record::Metadata(metadata) if metadata.name == CHANGE => {
-                let known = changed(&metadata.metadata);
+                let change = parse_change(&metadata.metadata);
                 self.recording
                     .changes
-                    .push(known.ok_or("a change of the coupling cannot be read")?);
+                    .push(change.ok_or("a change of the coupling cannot be read")?);
             }
             Record::DataEnd(_) | Record::Footer(_) => return Ok(false),
             other => self.message(other)?,
@@ -238,7 +245,7 @@ impl Reader<'_> {
         Ok(true)
     }
 
-    /// Take the records of an opened chunk; a length in it that lies is only an error.
+    /// Reads the records of a decompressed chunk; a wrong length in it is only an error.
     fn chunk(&mut self, bytes: &[u8]) -> Result<(), String> {
         let mut at = 0;
         while at < bytes.len() {
@@ -260,8 +267,8 @@ impl Reader<'_> {
                 self.schemas.insert(header.id, difference(&text));
             }
             Record::Channel(channel) => {
-                if channel.topic == STROKES_TOPIC {
-                    self.strokes = Some(channel.id);
+                if channel.topic == EDIT_BATCHES_TOPIC {
+                    self.edit_channel = Some(channel.id);
                 }
                 let sides = [Side::Master, Side::Slave];
                 if let Some(side) = sides.into_iter().find(|&s| topic::tick(s) == channel.topic) {
@@ -273,10 +280,10 @@ impl Reader<'_> {
                 }
             }
             Record::Message { header, data } => {
-                if self.strokes == Some(header.channel_id) {
-                    let stroke = cdr::decode_stroke(&data).map_err(|e| e.to_string())?;
+                if self.edit_channel == Some(header.channel_id) {
+                    let batch = cdr::decode_edit_batch(&data).map_err(|e| e.to_string())?;
                     let made_ns = header.log_time as i64;
-                    self.recording.strokes.push((made_ns, stroke));
+                    self.recording.edit_batches.push((made_ns, batch));
                 }
                 if let Some(side) = self.sides.get(&header.channel_id) {
                     let tick: TickRecord = cdr::decode(&data).map_err(|e| e.to_string())?;
@@ -292,10 +299,10 @@ impl Reader<'_> {
     }
 }
 
-/// A change from the record of one.
-fn changed(metadata: &BTreeMap<String, String>) -> Option<Changed> {
+/// Reads a change from its metadata record.
+fn parse_change(metadata: &BTreeMap<String, String>) -> Option<RecordedChange> {
     let side = metadata.get("side")?;
-    Some(Changed {
+    Some(RecordedChange {
         side: [Side::Master, Side::Slave]
             .into_iter()
             .find(|one| one.name() == side)?,
@@ -304,9 +311,9 @@ fn changed(metadata: &BTreeMap<String, String>) -> Option<Changed> {
     })
 }
 
-/// The bytes inside a chunk, at most [`CHUNK_BYTES_MAX`] and as many as it says; the crate `mcap`
-/// would believe the lengths in them.
-fn opened(header: &ChunkHeader, data: &[u8]) -> Result<Vec<u8>, String> {
+/// Decompresses a chunk, at most [`CHUNK_BYTES_MAX`] and its declared size; the crate `mcap`
+/// would trust the lengths in it.
+fn decompress_chunk(header: &ChunkHeader, data: &[u8]) -> Result<Vec<u8>, String> {
     let claimed = header.uncompressed_size;
     if claimed > CHUNK_BYTES_MAX {
         return Err(format!(
@@ -331,7 +338,7 @@ fn opened(header: &ChunkHeader, data: &[u8]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Opcode, body and end of the record at `at`; nothing if it does not fit into the bytes.
+/// Opcode, body and end of the record at `at`; none if it does not fit into the bytes.
 fn framed(bytes: &[u8], at: usize) -> Option<(u8, &[u8], usize)> {
     let head = bytes.get(at..at.checked_add(FRAMING)?)?;
     let (opcode, length) = (head[0], u64::from_le_bytes(head[1..].try_into().ok()?));

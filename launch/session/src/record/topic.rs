@@ -1,56 +1,56 @@
-//! Where a tick goes in a recording, and to whoever looks at a session with the tools for recordings: topic, message
-//! and bytes. Source: as [`super`].
+//! Topics of a tick, in a recording and for live tools that read recordings: name, message
+//! and encoder. Source: as [`super`].
 
 use palpate_transport::Time;
 use palpate_transport::cdr::{self, EncodeError};
 use palpate_transport::msg::{
-    Description, Header, Message as _, Point, Pose, PoseStamped, Quaternion, Vector3, Wrench,
-    WrenchStamped, crtk,
+    Header, Message as _, MessageDescription, Point, Pose, PoseStamped, Quaternion, Vector3,
+    Wrench, WrenchStamped, crtk,
 };
 use palpate_transport::trace::{Side, TickRecord};
 
 /// Frame of all poses and forces.
 pub const FRAME: &str = "world";
 
-/// How messages are described, as MCAP names it.
+/// Encoding of message descriptions, as MCAP names it.
 pub const SCHEMA: &str = "ros2msg";
 
-/// How they are written, likewise.
+/// Encoding of messages, as MCAP names it.
 pub const ENCODING: &str = "cdr";
 
-/// Writes what a topic tells of a tick, in the place of what was there.
-pub type Encode = fn(&TickRecord, &mut Vec<u8>) -> Result<(), EncodeError>;
+/// Encodes the message of a tick into the buffer, replacing its content.
+pub type TopicEncoder = fn(&TickRecord, &mut Vec<u8>) -> Result<(), EncodeError>;
 
 /// A topic of one side.
-pub struct Topic {
-    /// Its name.
+pub struct RecordedTopic {
+    /// Name of the topic.
     pub name: String,
-    /// Its message.
-    pub message: &'static Description,
-    /// How a tick is told there.
-    pub encode: Encode,
+    /// Message type.
+    pub message: &'static MessageDescription,
+    /// Encoder of a tick.
+    pub encode: TopicEncoder,
 }
 
 /// All topics of a side.
 #[must_use]
-pub fn of(side: Side) -> [Topic; 3] {
+pub fn of(side: Side) -> [RecordedTopic; 3] {
     let force = match side {
         Side::Master => crtk::SERVO_CF,
         Side::Slave => crtk::MEASURED_CF,
     };
     let name = |name| format!("/{}", crtk::topic(side.name(), name));
     [
-        Topic {
+        RecordedTopic {
             name: tick(side),
             message: TickRecord::DESCRIPTION,
             encode: |record, bytes| cdr::encode_into(record, bytes),
         },
-        Topic {
+        RecordedTopic {
             name: name(crtk::MEASURED_CP),
             message: PoseStamped::DESCRIPTION,
             encode: |record, bytes| cdr::encode_into(&pose(record), bytes),
         },
-        Topic {
+        RecordedTopic {
             name: name(force),
             message: WrenchStamped::DESCRIPTION,
             encode: |record, bytes| cdr::encode_into(&wrench(record), bytes),
@@ -58,7 +58,7 @@ pub fn of(side: Side) -> [Topic; 3] {
     ]
 }
 
-/// The topic of whole ticks of a side.
+/// Topic of whole ticks of a side.
 #[must_use]
 pub fn tick(side: Side) -> String {
     format!("/palpate/{}/tick", side.name())
@@ -83,7 +83,7 @@ fn pose(record: &TickRecord) -> PoseStamped {
     }
 }
 
-/// Force on the hand (the opposite of what the handle pushes into the channel), or on the probe \[N\].
+/// Force on the hand (opposite to the handle's force into the channel), or on the probe \[N\].
 #[must_use]
 pub fn force_n(record: &TickRecord) -> palpate_transport::Axes {
     match record.side {

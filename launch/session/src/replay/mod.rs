@@ -1,21 +1,20 @@
-//! A recorded session once more: tick by tick with the same inputs, or the same hand under other
-//! circumstances.
+//! Replay of a recorded session: tick by tick with the same inputs, or the recorded hand under other
+//! conditions.
 //!
-//! Source: ours (teleop goal 10). [`same`] runs both sides' ticks with what the records say that they
-//! were given and compares the port traces bit by bit; [`what_if`]
-//! lets the recorded hand do it again under a changed configuration, in virtual time. [`twin`] is the
-//! tissue at the handle alone.
+//! Source: ours (teleop goal 10). [`bitwise`] runs both sides' ticks with their recorded inputs and compares the
+//! port traces bit by bit; [`what_if`] lets the recorded hand repeat its motion under a changed configuration, in
+//! virtual time. [`twin`] replays the tissue at the handle alone.
 
-pub mod same;
+pub mod bitwise;
 pub mod twin;
 pub mod what_if;
 
-use palpate_transport::trace::{Side, TickRecord};
+use palpate_transport::trace::{InputFlags, Side, TickRecord};
 
 use crate::config::ConfigError;
 use crate::pipeline::hash::TraceHash;
 
-/// Why a recording cannot be run again.
+/// Reason why a recording cannot be replayed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     /// Only one side was recorded.
@@ -27,7 +26,7 @@ pub enum ReplayError {
         /// The side that is missing.
         missing: &'static str,
     },
-    /// It does not say what ticks were given.
+    /// The inputs of a tick are not recorded.
     #[error(
         "the recording does not say what tick {tick} of the {side} was given; expected one of this version \
          of Palpate"
@@ -60,7 +59,7 @@ pub enum ReplayError {
         /// First tick after it.
         after: u64,
     },
-    /// A tick had a frame that the other side never made.
+    /// A tick used a frame that the other side's recorded ticks never made.
     #[error(
         "tick {tick} of the {side} was given frame {sequence}, which the other side's recorded ticks do not \
          make; expected both sides from their first ticks on"
@@ -73,10 +72,10 @@ pub enum ReplayError {
         /// Number of the frame.
         sequence: u64,
     },
-    /// It has no configuration, or one that cannot be used.
+    /// The configuration is missing or cannot be used.
     #[error("the configuration of the recording: {0}")]
     Config(#[from] ConfigError),
-    /// The twin answered late ticks from a table that is not there any more.
+    /// The cache lacks the compliance table that the twin used for late ticks.
     #[error(
         "the session's twin had a condensed table, which the cache lacks; `palpate model condense {scene}` \
          makes it anew"
@@ -87,7 +86,19 @@ pub enum ReplayError {
     },
 }
 
-/// Hash of the port traces of two sides, tick by tick, as [`crate::lab::Session::trace_hash`] gives it.
+/// Checks that the inputs of all ticks are recorded.
+fn check_inputs_recorded(side: &'static str, records: &[TickRecord]) -> Result<(), ReplayError> {
+    if records.is_empty() {
+        return Err(ReplayError::OneSide { missing: side });
+    }
+    let bare = records.iter().find(|r| r.given & InputFlags::RECORDED == 0);
+    bare.map_or(Ok(()), |bare| {
+        let tick = bare.tick;
+        Err(ReplayError::Inputs { side, tick })
+    })
+}
+
+/// Hash of the port traces of two sides, tick by tick, as [`crate::lab::VirtualSession::trace_hash`] returns it.
 #[must_use]
 pub fn trace_hash(master: &[TickRecord], slave: &[TickRecord]) -> String {
     let mut hash = TraceHash::default();
@@ -99,9 +110,4 @@ pub fn trace_hash(master: &[TickRecord], slave: &[TickRecord]) -> String {
         }
     }
     hash.text()
-}
-
-/// Name of a side, for messages.
-pub(crate) fn named(side: Side) -> &'static str {
-    side.name()
 }

@@ -1,18 +1,17 @@
-//! What both sides must agree on, compared before the first frame is sent.
+//! Agreement of both sides on their terms, before the first frame is sent.
 //!
-//! Each side tells the other its terms over the reliable link and refuses others: a master that
-//! renders waves and a slave that follows positions would each do its part of nonsense. Terms are
-//! text, not a hash, so that the refusal can say which field differs. Codecs alone need not be the same:
-//! each side tells what it can and wants, and [`palpate_transport::codec::handshake`] finds what both then
-//! use. Source: ours.
+//! Each side sends its terms over the reliable link and refuses different ones: a master that renders waves does
+//! not fit a slave that follows positions. Terms are text, not a hash, so that the refusal can name the field that
+//! differs. Codecs need not be equal: each side offers its abilities and its request, and
+//! [`palpate_transport::codec::handshake`] finds the common codec. Source: ours.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use palpate_bus::Session;
-use palpate_bus::command::{AgreementServer, CommandClient, CommandError};
-use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, pause};
-use palpate_transport::codec::{Agreed, Offer, agree};
+use palpate_bus::BusSession;
+use palpate_bus::command::{CommandClient, CommandError, CommandServer};
+use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, sleep_for};
+use palpate_transport::codec::{AgreedCodec, CodecOffer, agree};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::msg::{Message as _, schema};
 use palpate_transport::trace::Side;
@@ -21,83 +20,87 @@ use serde::Serialize;
 
 use super::RunError;
 use crate::config::Config;
+use crate::monitor::controller::lock;
 
-/// Terms that cannot be agreed on.
+/// Disagreement of the sides.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the sides do not agree: {field} is {ours} here and {theirs} at the {side}")]
 pub struct Disagreement {
-    /// Path of the field that differs; the first by name if there are more.
+    /// Path of the field that differs; the first by name if several do.
     pub field: String,
-    /// Its value here, `nothing` if there is none.
+    /// Value here, `nothing` if absent.
     pub ours: String,
-    /// Its value there, likewise.
+    /// Value there, `nothing` if absent.
     pub theirs: String,
     /// The other side.
     pub side: &'static str,
 }
 
-/// How long one question waits before the next \[ns\].
+/// Longest wait for one reply \[ns\].
 const PATIENCE: Span = Span(500_000_000);
 
-/// How long a side that refuses stays, so that its answer is not lost with it \[ns\].
+/// Time that a refusing side remains, so that its reply is not lost \[ns\].
 const FAREWELL: Span = Span(300_000_000);
 
-#[derive(Serialize)]
+/// Terms of a side, sent as TOML.
+#[derive(Clone, Serialize)]
 struct Terms {
     frame: String,
     period_ns: i64,
     coupling: CouplingParams,
-    codec: Offer,
+    codec: CodecOffer,
 }
 
 /// Part of the terms that is negotiated and not compared.
 const CODEC: &str = "codec";
 
-/// What a side offers of its codec.
-#[must_use]
-pub fn offer(config: &Config) -> Offer {
-    // one period before silence would be taken for an outage
+/// Codec offer of a side.
+fn offer(config: &Config) -> CodecOffer {
+    // one period before silence would count as an outage
     let silence_s = config
         .silence_limits_s()
         .into_iter()
         .map(|(_, limit_s)| limit_s - PERIOD.s())
         .fold(f64::INFINITY, f64::min);
-    // a wish of one's own was found to be short enough when the configuration was read
+    // the side's own request was found short enough when the configuration was validated
     let own_s = if config.codec.is_on() {
         config.codec.keep_alive_s
     } else {
         0.0
     };
-    Offer::new(&config.codec, silence_s.max(own_s))
+    CodecOffer::new(&config.codec, silence_s.max(own_s))
 }
 
-/// Terms of a configuration with the offer of its codec, as TOML.
-///
-/// # Errors
-/// What TOML cannot hold: terms that are not whole would agree with any others.
-pub fn terms(config: &Config, codec: &Offer) -> Result<String, toml::ser::Error> {
-    let mut coupling = config.coupling;
-    coupling.mode = coupling.mode.resolved();
-    let terms = Terms {
-        frame: schema::rihs01(HapticFrame::DESCRIPTION),
-        period_ns: PERIOD.0,
-        coupling,
-        codec: codec.clone(),
-    };
-    toml::to_string(&terms)
+impl Terms {
+    /// Terms of a configuration with the offer of its codec.
+    fn of(config: &Config) -> Self {
+        let mut coupling = config.coupling;
+        coupling.mode = coupling.mode.resolved();
+        Self {
+            frame: schema::rihs01(HapticFrame::DESCRIPTION),
+            period_ns: PERIOD.0,
+            coupling,
+            codec: offer(config),
+        }
+    }
+
+    /// Text of the terms. An error is a value that TOML cannot hold: incomplete terms would agree with any others.
+    fn text(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
 }
 
-/// The offer in a side's terms; none if there is none that this version can read.
-fn offered(terms: &str) -> Option<Offer> {
+/// Codec offer in a side's terms; none if this version cannot read it.
+fn offered(terms: &str) -> Option<CodecOffer> {
     let table = terms.parse::<toml::Table>().ok()?;
     table.get(CODEC)?.clone().try_into().ok()
 }
 
-/// Compare our terms with those of the other `side`, all but codecs.
+/// Compares our terms with those of the other `side`, except codecs.
 ///
 /// # Errors
 /// [`Disagreement`] names the first field that differs.
-pub fn compare(ours: &str, theirs: &str, side: Side) -> Result<(), Disagreement> {
+fn compare(ours: &str, theirs: &str, side: Side) -> Result<(), Disagreement> {
     let [ours, theirs] = [ours, theirs].map(|terms| {
         let mut fields = fields(terms);
         fields.retain(|name, _| !name.starts_with("codec."));
@@ -112,8 +115,8 @@ pub fn compare(ours: &str, theirs: &str, side: Side) -> Result<(), Disagreement>
         if ours != theirs {
             return Err(Disagreement {
                 field: field.chars().take(80).collect(),
-                ours: shown(&ours, &theirs),
-                theirs: shown(&theirs, &ours),
+                ours: excerpt(&ours, &theirs),
+                theirs: excerpt(&theirs, &ours),
                 side: side.name(),
             });
         }
@@ -121,28 +124,31 @@ pub fn compare(ours: &str, theirs: &str, side: Side) -> Result<(), Disagreement>
     Ok(())
 }
 
-/// Longest value that a refusal shows: a hash's.
-const SHOWN: usize = 80;
+/// Longest value in a refusal: the length of a hash.
+const EXCERPT_CHARS_MAX: usize = 80;
 
-/// A value as a refusal shows it: of a long one, that part where it begins to differ from the other.
-fn shown(value: &str, other: &str) -> String {
+/// A value as a refusal shows it; of a long one, the part where it starts to differ from the other.
+fn excerpt(value: &str, other: &str) -> String {
     let same = value.chars().zip(other.chars()).take_while(|(a, b)| a == b);
     let same = same.count();
-    if same < SHOWN / 2 {
-        return value.chars().take(SHOWN).collect();
+    if same < EXCERPT_CHARS_MAX / 2 {
+        return value.chars().take(EXCERPT_CHARS_MAX).collect();
     }
-    let from_there = value.chars().skip(same - SHOWN / 4).take(SHOWN);
+    let from_there = value
+        .chars()
+        .skip(same - EXCERPT_CHARS_MAX / 4)
+        .take(EXCERPT_CHARS_MAX);
     core::iter::once('…').chain(from_there).collect()
 }
 
-/// Leaves of a TOML text by path; a text that is none has none.
+/// Leaves of a TOML text by path; none for an invalid text.
 fn fields(text: &str) -> BTreeMap<String, String> {
     fn collect(path: &str, value: &toml::Value, found: &mut BTreeMap<String, String>) {
         match value {
             toml::Value::Table(table) => {
                 for (name, value) in table {
                     let dot = if path.is_empty() { "" } else { "." };
-                    // a peer's text is shown on a terminal
+                    // a peer's text is shown on a terminal, so it is escaped
                     let name = name.escape_debug();
                     collect(&format!("{path}{dot}{name}"), value, found);
                 }
@@ -159,99 +165,86 @@ fn fields(text: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// The two ends of one side's agreement.
-pub struct Agreement {
-    ours: String,
-    config: Config,
-    offer: Offer,
-    /// What is answered to whoever asks.
+/// Exchange of terms with the other side.
+pub(crate) struct TermsExchange {
+    terms: Terms,
+    /// Reply to the other side's request.
     answer: Arc<Mutex<String>>,
     peer: Side,
     client: CommandClient,
-    /// Terms that the other side told when it asked.
-    told: Arc<Mutex<Option<String>>>,
-    _server: AgreementServer,
+    /// Terms that the other side sent with its request.
+    peer_terms: Arc<Mutex<Option<String>>>,
+    _server: CommandServer,
 }
 
-impl Agreement {
-    /// Answer from now on whoever asks this side for its terms.
+impl TermsExchange {
+    /// Serves the terms of this side from now on.
     ///
     /// # Errors
     /// [`RunError::Session`] when the bus refuses; [`RunError::Terms`] if the terms cannot be written.
-    pub fn serve(session: &Session, config: &Config, side: Side) -> Result<Self, RunError> {
-        let offer = offer(config);
-        let ours = terms(config, &offer)?;
-        let told = Arc::new(Mutex::new(None));
-        let answer = Arc::new(Mutex::new(ours.clone()));
-        let (answers, heard) = (Arc::clone(&answer), Arc::clone(&told));
+    pub(crate) fn serve(
+        session: &BusSession,
+        config: &Config,
+        side: Side,
+    ) -> Result<Self, RunError> {
+        let terms = Terms::of(config);
+        let peer_terms = Arc::new(Mutex::new(None));
+        let answer = Arc::new(Mutex::new(terms.text()?));
+        let (shared_answer, shared_terms) = (Arc::clone(&answer), Arc::clone(&peer_terms));
         let server = session.serve_agreement(side.name(), move |theirs| {
-            *lock(&heard) = Some(theirs.to_owned());
-            Ok(lock(&answers).clone())
+            *lock(&shared_terms) = Some(theirs.to_owned());
+            Ok(lock(&shared_answer).clone())
         })?;
         Ok(Self {
             client: session.agreement_client(side.other().name())?,
-            ours,
-            config: config.clone(),
-            offer,
+            terms,
             answer,
             peer: side.other(),
-            told,
+            peer_terms,
             _server: server,
         })
     }
 
-    /// Judge the terms that the other side told when it asked, if it did since the last time.
+    /// Checks the terms of the other side's request, if there was one since the last call.
     ///
     /// # Errors
     /// As [`Self::reach`].
-    pub fn hear(&self) -> Result<(), RunError> {
-        let told = lock(&self.told).take();
-        told.map_or(Ok(()), |terms| self.agree_on(&terms).map(drop))
+    pub(crate) fn check_peer_terms(&self) -> Result<(), RunError> {
+        let terms = lock(&self.peer_terms).take();
+        terms.map_or(Ok(()), |terms| self.judge_terms(&terms).map(drop))
     }
 
-    /// Ask once; none if nobody answered. The codec that was found is told from now on as the one that
-    /// runs, so that a side that comes anew takes it.
+    /// Requests the other side's terms once; none if there is no reply. From then on the agreed codec is offered as
+    /// the running one, so that a restarted side adopts it.
     ///
     /// # Errors
-    /// [`RunError::Disagreement`] when terms differ, whoever told them first; [`RunError::Codec`] when
-    /// a codec was demanded that cannot be had.
-    pub fn reach(&mut self) -> Result<Option<Agreed>, RunError> {
-        let asked = self
+    /// [`RunError::Disagreement`] if terms differ, whichever side sent them first; [`RunError::Codec`] if
+    /// a required codec is not possible.
+    pub(crate) fn negotiate(&mut self) -> Result<Option<AgreedCodec>, RunError> {
+        let reply = self
             .client
-            .command(&self.ours, MonotonicClock.now(), PATIENCE);
-        self.hear()?;
-        let theirs = match asked {
+            .command(&self.terms.text()?, MonotonicClock.now(), PATIENCE);
+        self.check_peer_terms()?;
+        let theirs = match reply {
             Ok(theirs) => theirs,
-            Err(CommandError::Session(error)) => return Err(error.into()),
+            Err(CommandError::Bus(error)) => return Err(error.into()),
             Err(_) => return Ok(None),
         };
-        let agreed = self.agree_on(&theirs)?;
-        let running = Offer {
-            settled: Some(agreed.params),
-            ..self.offer.clone()
-        };
-        *lock(&self.answer) = terms(&self.config, &running)?;
+        let agreed = self.judge_terms(&theirs)?;
+        let mut running = self.terms.clone();
+        running.codec.settled = Some(agreed.params);
+        *lock(&self.answer) = running.text()?;
         Ok(Some(agreed))
     }
 
-    /// Judge the other side's terms; who refuses them stays for a moment, so that its answer is not lost with it.
-    fn agree_on(&self, theirs: &str) -> Result<Agreed, RunError> {
-        let judged = self.judge(theirs);
-        if judged.is_err() {
-            pause(FAREWELL);
-        }
-        judged
+    /// Checks the other side's terms; a refusing side remains for a moment, so that its reply is not lost.
+    fn judge_terms(&self, theirs: &str) -> Result<AgreedCodec, RunError> {
+        let judge = || {
+            compare(&self.terms.text()?, theirs, self.peer)?;
+            Ok(agree(&self.terms.codec, offered(theirs).as_ref())?)
+        };
+        judge().inspect_err(|_: &RunError| sleep_for(FAREWELL))
     }
-
-    fn judge(&self, theirs: &str) -> Result<Agreed, RunError> {
-        compare(&self.ours, theirs, self.peer)?;
-        Ok(agree(&self.offer, offered(theirs).as_ref())?)
-    }
-}
-
-/// What others may hold; a thread that panicked left it whole.
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -263,17 +256,19 @@ mod tests {
     use super::*;
 
     fn terms(config: &Config) -> String {
-        super::terms(config, &offer(config)).expect("every field is a TOML type")
+        Terms::of(config)
+            .text()
+            .expect("every field is a TOML type")
     }
 
     #[test]
-    fn terms_name_what_matters_and_agree_with_themselves() {
+    fn terms_hold_shared_fields_and_agree_with_themselves() {
         let ours = terms(&Config::default());
         let fields = fields(&ours);
         assert!(fields["frame"].contains("RIHS01_") && fields["period_ns"] == "1000000");
         assert_eq!(fields["coupling.mode"], "\"mmt\"");
         assert_eq!(compare(&ours, &ours, Side::Slave), Ok(()));
-        // what a side alone decides is its own business
+        // a difference in fields that concern one side only does not matter
         let mut other = Config {
             seed: 9,
             tissue: "free".into(),
@@ -284,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_named_with_both_values() {
+    fn difference_is_named_with_both_values() {
         let ours = terms(&Config::default());
         let mut other = Config::default();
         other.coupling.impedance_nspm = 20.0;
@@ -299,7 +294,7 @@ mod tests {
 
     /// Lists were cut to 80 characters before they were compared.
     #[test]
-    fn issue_sides_agreed_that_differ_in_the_last_of_a_list() {
+    fn issue_difference_in_last_list_entry_was_missed() {
         let with = |last_s: f64, last_nspm: f64| {
             let mut config = Config::default();
             config
@@ -325,30 +320,30 @@ mod tests {
         ] {
             let error = compare(&ours, &theirs, Side::Slave).expect_err("differs");
             assert_eq!(error.field, field);
-            // what differs is shown, and no more than fits
+            // the difference is shown, within the limit of length
             assert_ne!(error.ours, error.theirs);
-            assert!(error.ours.chars().count() <= SHOWN + 1, "{error}");
+            assert!(
+                error.ours.chars().count() <= EXCERPT_CHARS_MAX + 1,
+                "{error}"
+            );
         }
     }
 
     #[test]
-    fn codecs_are_negotiated_and_not_compared() {
+    fn codecs_are_negotiated_not_compared() {
         let plain = Config::default();
         let mut other = Config::default();
         other.codec.kind = CodecKind::Deadband;
         other.codec.weber = 0.2;
         assert_eq!(compare(&terms(&plain), &terms(&other), Side::Slave), Ok(()));
-        // what is written is what is read
+        // what is written can be read back
         assert_eq!(offered(&terms(&other)), Some(offer(&other)));
         let agreed = agree(&offer(&plain), offered(&terms(&other)).as_ref()).expect("can do");
         assert!(agreed.params.is_on() && agreed.params.weber == 0.2);
-        let mut settled = offer(&other);
-        settled.settled = Some(other.codec);
-        assert_eq!(
-            offered(&super::terms(&other, &settled).expect("TOML")),
-            Some(settled)
-        );
-        // of a version without a handshake, or of nonsense, nothing is known
+        let mut settled = Terms::of(&other);
+        settled.codec.settled = Some(other.codec);
+        assert_eq!(offered(&settled.text().expect("TOML")), Some(settled.codec));
+        // a version without a handshake, or an invalid text, gives no offer
         for text in [
             "codec = 3",
             "[codec]\nkind = \"deadband\"\nweber = 0.1\n",
@@ -359,17 +354,17 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_that_one_side_would_take_for_an_outage_is_not_agreed_on() {
-        let (mut wishing, mut wary) = (Config::default(), Config::default());
-        wishing.codec.kind = CodecKind::Deadband;
-        wary.slave.guard.watchdog_s = 0.015;
-        let agreed = agree(&offer(&wishing), Some(&offer(&wary))).expect("can do");
+    fn agreed_codec_silence_stays_below_outage_limits() {
+        let (mut requesting, mut strict) = (Config::default(), Config::default());
+        requesting.codec.kind = CodecKind::Deadband;
+        strict.slave.guard.watchdog_s = 0.015;
+        let agreed = agree(&offer(&requesting), Some(&offer(&strict))).expect("can do");
         assert!(agreed.params.is_on());
-        wary.codec = agreed.params;
-        assert!(wary.validate().is_ok(), "{:?}", wary.validate());
+        strict.codec = agreed.params;
+        assert!(strict.validate().is_ok(), "{:?}", strict.validate());
         assert!((agreed.params.keep_alive_s - 0.014).abs() < 1e-9);
-        // one's own wish was found to be good when the configuration was read
-        let alone = agree(&offer(&wishing), Some(&offer(&wishing))).expect("can do");
-        assert_eq!((alone.params, alone.note), (wishing.codec, None));
+        // the side's own request was found valid with the configuration
+        let alone = agree(&offer(&requesting), Some(&offer(&requesting))).expect("can do");
+        assert_eq!((alone.params, alone.note), (requesting.codec, None));
     }
 }

@@ -1,5 +1,5 @@
-//! Counts heap allocations by thread, so that "the servo path allocates nothing" is a measurement, and
-//! the bytes that it holds, so that "so much memory" is one too.
+//! Counting allocator: counts heap allocations and held bytes by thread, so that "the servo path allocates nothing"
+//! and "so much memory" are measurements.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -9,7 +9,7 @@ thread_local! {
     static HELD: Cell<i64> = const { Cell::new(0) };
 }
 
-/// The system allocator with a count of each thread's allocations beside it.
+/// System allocator that also counts each thread's allocations.
 pub struct CountingAllocator;
 
 /// Allocations and reallocations that the calling thread has made so far.
@@ -18,20 +18,20 @@ pub fn count() -> u64 {
     COUNT.with(Cell::get)
 }
 
-/// Bytes that the calling thread has allocated so far less those that it has freed, as they were asked
-/// for; negative for a thread that frees what others made.
+/// Bytes that the calling thread has allocated so far less those that it has freed, by requested
+/// size; negative for a thread that frees the memory of others.
 #[must_use]
 pub fn held_bytes() -> i64 {
     HELD.with(Cell::get)
 }
 
 fn note(bytes: usize) {
-    // a thread that is being torn down has no cell any more; nobody counts it then
+    // a thread in its teardown has no cell any more; it is not counted
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-    hold(bytes as i64);
+    adjust_held_bytes(bytes as i64);
 }
 
-fn hold(bytes: i64) {
+fn adjust_held_bytes(bytes: i64) {
     let _ = HELD.try_with(|held| held.set(held.get().wrapping_add(bytes)));
 }
 
@@ -45,7 +45,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        hold(-(layout.size() as i64));
+        adjust_held_bytes(-(layout.size() as i64));
         // SAFETY: as above
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -58,7 +58,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size);
-        hold(-(layout.size() as i64));
+        adjust_held_bytes(-(layout.size() as i64));
         // SAFETY: as above
         unsafe { System.realloc(pointer, layout, size) }
     }

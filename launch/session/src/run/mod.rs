@@ -1,21 +1,20 @@
-//! Live sessions: a supervisor, and the operator's and the remote side as processes of their own.
+//! Live sessions: a supervisor with the operator's and the remote side as separate processes.
 //!
-//! [`side`] is one side alone, [`servo`] its 1 kHz loop, [`agreement`] what both must agree on
-//! first, [`duty`] and [`face`] its CRTK commands and topics, [`mod@supervise`] the whole lab on one
-//! machine: it builds the network, starts both sides in it, changes the link on time, shows the
-//! status, and collects what the sides recorded. [`paced`] is a session of one process by the clock.
+//! [`side`] is one side alone, [`servo`] its 1 kHz loop, [`agreement`] the agreement on terms before the first
+//! frame, [`command_state`] and [`crtk_publisher`] its CRTK commands and topics. [`mod@supervise`] runs the whole
+//! lab on one machine: it builds the network, starts both sides in it, changes the link on time, shows the status,
+//! and collects the recordings. [`clocked`] is a session of one process by the clock.
 
 pub mod agreement;
 pub mod allocation;
 pub mod bare_timer;
-pub mod duty;
-pub mod face;
-pub mod hand;
-pub mod paced;
+pub mod clocked;
+pub mod command_state;
+pub mod crtk_publisher;
+pub mod handle_source;
 pub mod realtime;
 pub mod servo;
 pub mod side;
-pub mod strokes;
 pub mod supervise;
 
 use std::path::PathBuf;
@@ -23,12 +22,12 @@ use std::path::PathBuf;
 use crate::config::ConfigError;
 use crate::netlab::NetLabError;
 use crate::record::RecordError;
-use palpate_bus::SessionError;
+use palpate_bus::BusError;
 
 pub use side::{SideOptions, SideReport, StatusLine, run_side};
 pub use supervise::{RunOptions, RunOutcome, supervise};
 
-/// Why a live session could not run or end well.
+/// Error of a live session.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The configuration cannot be used.
@@ -36,7 +35,7 @@ pub enum RunError {
     Config(#[from] ConfigError),
     /// The bus could not be opened.
     #[error("bus: {0}")]
-    Session(#[from] SessionError),
+    Session(#[from] BusError),
     /// The network lab could not be built.
     #[error("network lab: {0}")]
     NetLab(#[from] NetLabError),
@@ -46,48 +45,48 @@ pub enum RunError {
     /// A file could not be written or read.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The sides were started with terms that do not fit together.
+    /// The terms of the sides do not fit together.
     #[error(transparent)]
     Disagreement(#[from] agreement::Disagreement),
-    /// The terms of this side cannot be written down.
+    /// The terms of this side cannot be encoded.
     #[error("the terms of this side: {0}")]
     Terms(#[from] toml::ser::Error),
-    /// A codec was demanded that the sides cannot both have.
+    /// A required codec is not possible on both sides.
     #[error(transparent)]
-    Codec(#[from] palpate_transport::codec::handshake::Refusal),
+    Codec(#[from] palpate_transport::codec::handshake::CodecRefusal),
     /// The device of the operator cannot be used.
     #[error(transparent)]
     Input(#[from] crate::input::InputError),
-    /// The other side never came.
+    /// The other side did not come.
     #[error("no other side within {waited_s} s; is it running, and do the endpoints match?")]
     NoPeer {
-        /// How long it was waited for \[s\].
+        /// Time waited \[s\].
         waited_s: f64,
     },
-    /// A side ended by itself before the session began.
+    /// A side ended before the session began.
     #[error("the {side} ended before the session began: {ending}")]
     Side {
-        /// Which side.
+        /// The side.
         side: &'static str,
-        /// Its exit status and its last words.
+        /// Exit status and the end of its stderr.
         ending: String,
     },
-    /// A thread could not be started or did not end well.
+    /// A thread could not be started or panicked.
     #[error("thread {name}: {detail}")]
     Thread {
-        /// Which thread.
+        /// Name of the thread.
         name: &'static str,
-        /// What went wrong.
+        /// Cause.
         detail: String,
     },
 }
 
-/// An I/O error with the file it belongs to.
+/// Wraps an I/O error with its file.
 pub fn file_error(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> RunError + '_ {
     move |source| RunError::File {
         path: path.to_owned(),

@@ -1,6 +1,6 @@
-//! The servo loop of either side: absolute deadlines, one pure tick, wait-free meeting points.
+//! Servo loop of either side: absolute deadlines, one pure tick, wait-free channels.
 //!
-//! Declared system calls a tick: the sleep to the deadline, two reads of the thread's CPU clock,
+//! System calls per tick: the sleep to the deadline, two reads of the thread's CPU clock,
 //! one futex wake of the sender. A late tick adds one `getrusage`. Nothing is allocated, locked or
 //! logged after the warm-up.
 
@@ -20,36 +20,36 @@ use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::allocation;
-use super::duty::Duty;
-use super::face::Shown;
-use super::realtime::{self, Disturbances, Granted};
+use super::command_state::CommandState;
+use super::crtk_publisher::ServoSnapshot;
+use super::realtime::{self, Disturbances, RealtimeGrants};
 use crate::config::RealtimeConfig;
-use crate::pipeline::given::is_usable;
-use crate::pipeline::{At, Made};
+use crate::pipeline::tick_inputs::is_usable;
+use crate::pipeline::{TickInputs, TickOutputs};
 
 /// Ticks at the start whose allocations are not counted: caches and lazy tables fill.
 const WARM_UP_TICKS: u64 = 100;
 
-/// What one tick of a side gives to the loop.
-pub struct Ticked {
+/// Outputs of one tick of a side for the loop.
+pub struct ServoOutputs {
     /// Frame for the peer, if one is to be sent.
     pub frame: Option<HapticFrame>,
-    /// What is shown of it; the loop adds lateness and CPU time to its record.
-    pub shown: Shown,
+    /// Snapshot for display; the loop adds lateness and CPU time to its record.
+    pub snapshot: ServoSnapshot,
 }
 
-impl Ticked {
-    /// What a tick shows by what it made; nothing is to be sent, and no clock is known.
+impl ServoOutputs {
+    /// Builds the outputs for display; nothing to send, and no clock of the peer.
     #[must_use]
-    pub fn of(made: &Made, coupling: &CouplingParams) -> Self {
-        let frame = &made.frame;
+    pub fn from_tick(outputs: &TickOutputs, coupling: &CouplingParams) -> Self {
+        let frame = &outputs.frame;
         Self {
             frame: None,
-            shown: Shown {
-                record: made.record,
+            snapshot: ServoSnapshot {
+                record: outputs.record,
                 late_ticks: 0,
-                force_known: frame.flags & FrameFlags::FORCE_VALID != 0,
-                clock: None,
+                force_measured: frame.flags & FrameFlags::FORCE_VALID != 0,
+                peer_clock: None,
                 impedance_nspm: frame.impedance_nspm,
                 mode: match FrameFlags::mode_code(frame.flags) {
                     0 => coupling.mode.code(),
@@ -59,35 +59,40 @@ impl Ticked {
         }
     }
 
-    /// What a tick of a live side gives: the same, with what is to be sent, and the other side's clock.
+    /// Builds the outputs of a live side, with the frame to be sent and the other side's clock.
     #[must_use]
-    pub fn live(made: &Made, coupling: &CouplingParams, inbox: &Inbox, now: Time) -> Self {
-        let mut ticked = Self::of(made, coupling);
-        ticked.frame = made.sent;
-        let estimate = inbox.sync().estimate_at(now);
-        ticked.shown.clock = estimate.map(|estimate| SenderClock {
-            session: inbox.parties().peer,
-            offset: estimate.offset,
-            bound: estimate.bound,
+    pub(crate) fn from_live_tick(
+        outputs: &TickOutputs,
+        coupling: &CouplingParams,
+        inbox: &Inbox,
+        now: Time,
+    ) -> Self {
+        let mut servo_outputs = Self::from_tick(outputs, coupling);
+        servo_outputs.frame = outputs.sent_frame;
+        let offset = inbox.sync().offset_at(now);
+        servo_outputs.snapshot.peer_clock = offset.map(|(offset, bound)| SenderClock {
+            session: inbox.run_ids().peer,
+            offset,
+            bound,
         });
-        ticked
+        servo_outputs
     }
 }
 
-/// The moment of a woken tick with nothing received and nothing asked; `begun` is when the first one was.
-fn moment(woken: &Tick, begun: Time, mask_late: f64) -> At {
-    let at = At {
+/// Inputs of a woken tick without a frame or commands; `begun` is the time of the first tick.
+fn woken_inputs(woken: &Tick, begun: Time, mask_late: f64) -> TickInputs {
+    let at = TickInputs {
         tick: woken.n,
         now: woken.now,
-        device: Time(0) + (woken.now - begun),
-        masked: mask_late > 0.0 && woken.late.s() > mask_late * PERIOD.s(),
-        ..At::default()
+        device_now: Time(0) + (woken.now - begun),
+        deadline_fallback: mask_late > 0.0 && woken.late.s() > mask_late * PERIOD.s(),
+        ..TickInputs::default()
     };
-    at.after(woken.missed)
+    at.after_missed(woken.missed)
 }
 
-/// Where the loop meets the other threads; all wait-free.
-pub struct Meeting {
+/// Channels between the loop and the other threads; all wait-free.
+pub struct ServoChannels {
     /// Frames from the bus.
     pub inbound: LatestReader<Option<(HapticFrame, Time)>>,
     /// Frames for the bus.
@@ -96,107 +101,95 @@ pub struct Meeting {
     pub sender: Thread,
     /// Records for the recorder.
     pub records: RingSender<TickRecord>,
-    /// What the slow threads show of it.
-    pub status: LatestWriter<Shown>,
-    /// What the side is told to do.
-    pub duty: Arc<Duty>,
-    /// Set by whoever ends the session.
+    /// Snapshots for the slow threads.
+    pub status: LatestWriter<ServoSnapshot>,
+    /// Commands to the side.
+    pub command_state: Arc<CommandState>,
+    /// Set to end the session.
     pub stop: Arc<AtomicBool>,
 }
 
-/// What the loop says of itself at the end.
+/// Report of the loop at its end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServoReport {
     /// Ticks that ran.
     pub ticks: u64,
-    /// Frames that were handed to the sender.
+    /// Frames passed to the sender.
     pub frames: u64,
-    /// Deadlines that passed without a tick: never made up for, but accounted by the next tick.
+    /// Missed deadlines: never made up for, but accounted for by the next tick.
     pub missed: u64,
-    /// Times that more were missed than a tick may account for, and motion began anew.
+    /// Times that more deadlines were missed than a tick may account for, and motion restarted.
     pub pauses: u64,
     /// Ticks that woke a whole period late or more, by cause.
     pub late_causes: BTreeMap<String, u64>,
     /// Allocations of the servo thread after the warm-up.
     pub allocations: u64,
-    /// Records that the recorder could not take in time.
+    /// Records lost because the recorder was too slow.
     pub records_lost: u64,
-    /// What the machine granted.
-    pub granted: Granted,
+    /// Privileges granted by the machine.
+    pub granted: RealtimeGrants,
 }
 
-impl ServoReport {
-    /// Late ticks of all causes.
-    #[must_use]
-    pub fn late_ticks(&self) -> u64 {
-        self.late_causes.values().sum()
-    }
-}
+/// Causes of late ticks; the first that applies counts.
+const CAUSES: [&str; 4] = ["own_compute", "page_fault", "preempted", "late_wake"];
 
-/// Counts of late ticks; named only when the loop has ended, because names allocate.
-#[derive(Default)]
-struct Causes {
-    own_compute: u64,
-    page_fault: u64,
-    preempted: u64,
-    late_wake: u64,
-}
-
-/// Run ticks until stopped or until `ticks_max`; blocks the calling thread.
+/// Runs ticks until stopped or until `ticks_max`; blocks the calling thread.
 pub fn servo(
     config: &RealtimeConfig,
     ticks_max: u64,
-    mut meeting: Meeting,
-    mut tick: impl FnMut(&At) -> Ticked,
+    mut channels: ServoChannels,
+    mut tick: impl FnMut(&TickInputs) -> ServoOutputs,
 ) -> ServoReport {
-    let granted = ask(config);
+    let granted = request_privileges(config);
     let clock = MonotonicClock;
     let mut ticker = Ticker::new(clock.now(), PERIOD, Span::from_s(config.spin_us * 1e-6));
-    let mut causes = Causes::default();
-    let mut seen = realtime::disturbances();
+    // named only after the loop, because names allocate
+    let mut causes = [0; CAUSES.len()];
+    let mut disturbances = realtime::disturbances();
     let mut finished = clock.now();
     let mut report = ServoReport {
         granted,
         ..ServoReport::default()
     };
     let mut allocations = allocation::count();
-    // a stop is honoured after some ticks of standing still, so that the robot is told
+    // a stop takes effect after some ticks at standstill, so that the robot receives the halt
     let mut stopping = 0;
     let mut rearms = 0;
     let mut begun = None;
     while report.ticks < ticks_max && stopping < STANDSTILL_TICKS {
         let woken = ticker.wait();
         if woken.late >= PERIOD {
-            causes.attribute(&woken, finished, &mut seen);
+            causes[cause(&woken, finished, &mut disturbances)] += 1;
         }
-        // the last ticks of a session stand still too, so that the robot is told before silence
+        // the last ticks of a session halt too, so that the robot receives it before silence
         let last = report.ticks.saturating_add(STANDSTILL_TICKS) >= ticks_max;
-        let stop = meeting.stop.load(Ordering::Relaxed) || last;
+        let stop = channels.stop.load(Ordering::Relaxed) || last;
         stopping += u64::from(stop);
         let started = thread_cpu_now();
-        let orders = meeting.duty.orders();
+        let (halt, rearms_commanded) = channels.command_state.servo_commands();
         let begun = *begun.get_or_insert(woken.now);
-        let at = At {
-            frame: *meeting.inbound.read(),
-            halt: stop || orders.halt,
-            rearm: orders.rearms != rearms,
-            ..moment(&woken, begun, config.mask_late)
+        let at = TickInputs {
+            frame: *channels.inbound.read(),
+            halt: stop || halt,
+            rearm: rearms_commanded != rearms,
+            ..woken_inputs(&woken, begun, config.mask_late)
         };
-        rearms = orders.rearms;
-        let Ticked { frame, mut shown } = tick(&at);
-        shown.late_ticks = causes.total();
-        shown.record.late_ns = woken.late.0;
-        shown.record.compute_ns = (thread_cpu_now() - started).0;
-        if let Some(frame) = frame {
-            meeting.outbound.write(frame);
-            meeting.sender.unpark();
+        rearms = rearms_commanded;
+        let outputs = tick(&at);
+        let mut snapshot = outputs.snapshot;
+        snapshot.late_ticks = causes.iter().sum();
+        snapshot.record.late_ns = woken.late.0;
+        snapshot.record.compute_ns = (thread_cpu_now() - started).0;
+        if let Some(frame) = outputs.frame {
+            channels.outbound.write(frame);
+            channels.sender.unpark();
             report.frames += 1;
         }
-        meeting
-            .duty
-            .note(shown.record.state, is_usable(&shown.record));
-        meeting.status.write(shown);
-        report.records_lost += u64::from(!meeting.records.push(shown.record));
+        channels
+            .command_state
+            .update(snapshot.record.state, is_usable(&snapshot.record));
+        channels.status.write(snapshot);
+        report.records_lost += u64::from(!channels.records.push(snapshot.record));
         report.ticks += 1;
         report.missed += woken.missed;
         report.pauses += u64::from(at.paused);
@@ -206,63 +199,38 @@ pub fn servo(
         finished = clock.now();
     }
     report.allocations = allocation::count() - allocations;
-    report.late_causes = causes.named();
+    let named = CAUSES.map(str::to_owned).into_iter();
+    report.late_causes = named.zip(causes).collect();
     report
 }
 
-/// Ticks for which the loop goes on with `halt` set before it ends.
+/// Ticks that the loop runs with `halt` set before it ends.
 const STANDSTILL_TICKS: u64 = 50;
 
-/// Ask for what the configuration wants, and note what was refused.
-fn ask(config: &RealtimeConfig) -> Granted {
-    let mut granted = Granted::default();
-    if config.lock_memory {
-        match realtime::lock_memory() {
-            Ok(()) => granted.locked = true,
-            Err(refusal) => granted.refusals.push(refusal),
-        }
+/// Requests the configured privileges, and collects refusals.
+fn request_privileges(config: &RealtimeConfig) -> RealtimeGrants {
+    let mut refusals = Vec::new();
+    let mut granted = |result: Result<(), String>| result.map_err(|why| refusals.push(why)).is_ok();
+    let locked = config.lock_memory && granted(realtime::lock_memory());
+    let fifo = config.servo_priority > 0 && granted(realtime::fifo(config.servo_priority));
+    RealtimeGrants {
+        fifo,
+        locked,
+        refusals,
     }
-    if config.servo_priority > 0 {
-        match realtime::fifo(config.servo_priority) {
-            Ok(()) => granted.fifo = true,
-            Err(refusal) => granted.refusals.push(refusal),
-        }
-    }
-    granted
 }
 
-impl Causes {
-    /// Say why a tick was late; the first cause that fits.
-    fn attribute(&mut self, woken: &Tick, finished: Time, seen: &mut Disturbances) {
-        let now = realtime::disturbances();
-        let deadline = Time(woken.now.0 - woken.late.0);
-        if finished > deadline {
-            self.own_compute += 1;
-        } else if now.page_faults > seen.page_faults {
-            self.page_fault += 1;
-        } else if now.preemptions > seen.preemptions {
-            self.preempted += 1;
-        } else {
-            self.late_wake += 1;
-        }
-        *seen = now;
-    }
-
-    fn total(&self) -> u64 {
-        self.own_compute + self.page_fault + self.preempted + self.late_wake
-    }
-
-    fn named(&self) -> BTreeMap<String, u64> {
-        let rows = [
-            ("own_compute", self.own_compute),
-            ("page_fault", self.page_fault),
-            ("preempted", self.preempted),
-            ("late_wake", self.late_wake),
-        ];
-        rows.into_iter()
-            .map(|(name, count)| (name.to_owned(), count))
-            .collect()
-    }
+/// Cause of a late tick, as an index of [`CAUSES`].
+fn cause(woken: &Tick, finished: Time, last: &mut Disturbances) -> usize {
+    let (before, now) = (*last, realtime::disturbances());
+    *last = now;
+    let deadline = Time(woken.now.0 - woken.late.0);
+    let fits = [
+        finished > deadline,
+        now.page_faults > before.page_faults,
+        now.preemptions > before.preemptions,
+    ];
+    fits.iter().position(|fits| *fits).unwrap_or(fits.len())
 }
 
 #[cfg(test)]
@@ -270,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tick_that_woke_later_than_its_share_is_masked() {
+    fn late_tick_uses_deadline_fallback() {
         let late = |late, mask_late| {
             let woken = Tick {
                 n: 7,
@@ -278,7 +246,7 @@ mod tests {
                 late: Span(late),
                 missed: 0,
             };
-            moment(&woken, Time(0), mask_late).masked
+            woken_inputs(&woken, Time(0), mask_late).deadline_fallback
         };
         assert!(late(400_001, 0.4) && !late(399_999, 0.4) && !late(900_000, 0.0));
     }

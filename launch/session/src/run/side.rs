@@ -1,6 +1,6 @@
 //! One side of a live session: a servo thread, a sender, a recorder, and the bus.
 //!
-//! The servo thread meets the others only in wait-free cells. The bus's own thread writes inbound
+//! The servo thread shares only wait-free cells with the others. The bus's own thread writes inbound
 //! frames; the sender is woken after every tick; the recorder drains a ring; the main thread shows
 //! the status and waits for the end.
 
@@ -14,191 +14,192 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, Thread};
 
-use palpate_bus::{Bus, BusCounts, Session, SessionConfig, SessionError};
-use palpate_port::inbox::Parties;
+use palpate_bus::{Bus, BusConfig, BusCounts, BusError, BusSession};
+use palpate_port::inbox::RunIds;
 use palpate_slave::robot::Robot;
-use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
-use palpate_transport::codec::{Agreed, CodecParams};
+use palpate_transport::clock::{Clock as _, MonotonicClock, sleep_for};
+use palpate_transport::codec::{AgreedCodec, CodecParams};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::agreement::Agreement;
-use super::duty::Duty;
-use super::face::{Face, Shown};
-use super::servo::{Meeting, ServoReport, Ticked, servo};
-use super::strokes::{self, Ends as StrokeEnds, Made};
-use super::{RunError, file_error, hand};
+use super::agreement::TermsExchange;
+use super::command_state::CommandState;
+use super::crtk_publisher::{CrtkPublisher, ServoSnapshot};
+use super::servo::{ServoChannels, ServoOutputs, ServoReport, servo};
+use super::{RunError, file_error, handle_source};
 use crate::config::Config;
-use crate::input::pilot::{InputReport, Pilot, Waiting};
+use crate::edits::live::{self, EditPort, EditRecords};
+use crate::input::input_thread::{InputReport, InputThread};
 use crate::lab;
-use crate::monitor::live::Change;
-use crate::monitor::surface::{self, Painter, Surface};
-use crate::monitor::window::{Cells, Newest, Sill, Window};
-use crate::pipeline::{At, MasterSide, SlaveSide};
-use crate::record::{self, Changed, Recorder};
-use crate::replay::same;
-use crate::tables;
+use crate::monitor::coupling_change::CouplingChange;
+use crate::monitor::side_monitor::{MonitorCells, SideMonitor, SnapshotSender};
+use crate::monitor::surface::{self, SurfaceSampler, TwinSurface};
+use crate::pipeline::{self, MasterPipeline, TickInputs};
+use crate::record::{self, RecordedChange, Recorder};
+use crate::replay::bitwise;
+use crate::table_cache;
 
-/// What a side is told besides the configuration.
+/// Options of a side besides the configuration.
 #[derive(Debug, Clone)]
 pub struct SideOptions {
-    /// Which side.
+    /// The side.
     pub side: Side,
     /// Folder for its recording and its report.
     pub out: PathBuf,
-    /// How it reaches the other side.
-    pub session: SessionConfig,
+    /// Bus configuration to reach the other side.
+    pub session: BusConfig,
     /// Ticks to run; `None` runs until it is stopped.
     pub ticks_max: Option<u64>,
-    /// Whether the newest record is written to stdout as a line of JSON, for a supervisor.
+    /// True to write the newest record to stdout as a line of JSON, for a supervisor.
     pub status_lines: bool,
-    /// This side's end of the line to a console, if it has one.
+    /// This side's end of the ipc link to a console, if any.
     pub console: Option<Arc<UnixStream>>,
     /// Set when the session must end.
     pub stop: Arc<AtomicBool>,
 }
 
-/// What a side says of itself at the end, beside its recording.
+/// Report of a side at its end, beside its recording.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SideReport {
     /// The servo loop.
     pub servo: ServoReport,
-    /// What the bus counted.
+    /// Counts of the bus.
     pub bus: BusCounts,
-    /// The codec's setting that both sides agreed on.
+    /// Codec setting that both sides agreed on.
     #[serde(default)]
     pub codec: CodecParams,
-    /// Why that is not what this side wanted, if it is not.
+    /// Reason why the codec differs from this side's request, if it does.
     #[serde(default)]
     pub codec_note: Option<String>,
-    /// The device that led the handle, if one did.
+    /// Report on the input device that drove the handle, if any.
     #[serde(default)]
     pub input: Option<InputReport>,
 }
 
-/// What a side tells its supervisor while it runs, one line of JSON each time.
+/// Status of a running side for its supervisor, one line of JSON each time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct StatusLine {
     /// Newest record.
     pub record: TickRecord,
     /// Ticks that woke late so far.
     pub late_ticks: u64,
-    /// Whether the other side is on the bus.
+    /// True if the other side is on the bus.
     pub peer_present: bool,
 }
 
 /// Name of a side's report in its folder.
-pub const SIDE_REPORT: &str = "side.json";
+pub(super) const SIDE_REPORT: &str = "side.json";
 
 /// Name of a recording in a folder.
 pub const RECORDING: &str = "recording.mcap";
 
-/// Records that may wait for the recorder: 8 s of them.
+/// Most records that wait for the recorder: 8 s of them.
 pub(super) const RECORDS_WAITING: usize = 8192;
 
-/// Time between two looks of the slow threads \[ns\].
-pub(super) const LOOK: Span = Span(10_000_000);
+/// Time between two polls of the slow threads \[ns\].
+pub(super) const POLL_PERIOD: Span = Span(10_000_000);
 
-/// How long to wait for the other side before giving up.
-const PEER_WAIT: Span = Span(20_000_000_000);
+/// Longest time for connecting, and then for the agreement, before a side gives up \[ns\]; ours. The other side may
+/// still be loading its tissue, which takes some ten times as long on a busy machine.
+pub(super) const PEER_WAIT: Span = Span(20_000_000_000);
 
 type Inbound = Option<(HapticFrame, Time)>;
 
-/// Run one side until it is stopped or has run its ticks.
+/// Runs one side until it is stopped or has run its ticks; none if it was stopped before it found the other side.
 ///
 /// # Errors
 /// [`RunError`] if the configuration, the bus or a file cannot be used.
-pub fn run_side(config: &Config, options: &SideOptions) -> Result<SideReport, RunError> {
+pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideReport>, RunError> {
     config.validate()?;
     fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
-    let (window, mut cells) = window(options)?.unzip();
-    let heard = cells.as_ref().map(|cells| Arc::clone(&cells.heard));
-    let changes = cells.as_mut().and_then(|cells| cells.changes.take());
-    let Prepared {
-        begin,
-        has_table,
-        surface,
-        device,
-    } = side_tick(config, options.side, cells)?;
+    let (monitor, cells) = SideMonitor::new();
+    let statistics = Arc::clone(&cells.pointer_statistics);
+    let prepared = side_tick(config, options, cells)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
-    let bus = open_bus(options, inbound_writer)?;
-    let mut agreement = Agreement::serve(bus.session(), config, options.side)?;
-    let agreed = wait_for_peer(&bus, &mut agreement, options)?;
-    let codec = agreed.map_or(config.codec, |agreed| agreed.params);
-    // what runs, and what is recorded to have run
+    let Some(peer) = connect(config, options, inbound_writer)? else {
+        return Ok(None);
+    };
+    // the terms are served as long as the side runs, and end before the bus
+    let (bus, _terms, agreed) = (Arc::new(peer.bus), peer.terms, peer.agreed);
+    // the configuration that runs, with the agreed codec, is recorded
     let config = &Config {
-        codec,
+        codec: agreed.params,
         ..config.clone()
     };
-    let mut ending = Ending::default();
+    let mut ending = ThreadStopGuard::default();
     let ended = Arc::clone(&ending.ended);
-    let (ends, way, made) = strokes::open(bus.session(), options.side, &ended)?;
-    let tick = begin(config, ends);
-    let duty = Arc::new(Duty::default());
-    let face = Face::open(bus.session(), options.side, &duty)?;
-    let sill = open_window(window, surface, (&bus, &duty))?;
-    let pilot = hand::fly(device, heard, (&bus, &duty))?;
-    let recorder = begin_recording(config, options, has_table)?;
+    let (edit_port, edit_thread, edit_records) = live::open(bus.session(), options.side, &ended)?;
+    let tick = (prepared.begin)(config, edit_port);
+    let command_state = Arc::new(CommandState::default());
+    let crtk = CrtkPublisher::open(bus.session(), options.side, &command_state)?;
+    let snapshots = open_monitor(monitor, options, prepared.surface, &bus, &command_state)?;
+    let input = handle_source::start_input(prepared.device, statistics, &bus, &command_state)?;
+    let recorder = begin_recording(config, options, prepared.has_table)?;
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
     let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
-    let (status, newest) = latest::<Shown>(Shown::default());
-    let bus = Arc::new(bus);
+    let (status, newest) = latest::<ServoSnapshot>(ServoSnapshot::default());
     let priority = config.realtime.bus_priority();
     let sending = spawn_sender(Arc::clone(&bus), frames, Arc::clone(&ended), priority)?;
     ending.sender = Some(sending.thread().clone());
-    let recording = spawn_recorder(recorder, (waiting, made, options.side), changes, ended)?;
-    let meeting = Meeting {
+    let recording = RecorderInputs {
+        side: options.side,
+        records: waiting,
+        edit_records,
+        changes: prepared.changes,
+    };
+    let recording = spawn("recorder", move || recording.run(recorder, &ended))?;
+    let channels = ServoChannels {
         inbound,
         outbound,
         sender: sending.thread().clone(),
         records,
         status,
-        duty,
+        command_state,
         stop: Arc::clone(&options.stop),
     };
-    let (loop_config, ticks_max) = (config.realtime, options.ticks_max.unwrap_or(u64::MAX));
-    let servo_thread = spawn("servo", move || {
-        servo(&loop_config, ticks_max, meeting, tick)
-    })?;
-    let input = show_status(&servo_thread, newest, (&bus, face, sill, pilot), options);
+    let (realtime, ticks_max) = (config.realtime, options.ticks_max.unwrap_or(u64::MAX));
+    let servo_thread = spawn("servo", move || servo(&realtime, ticks_max, channels, tick))?;
+    let outputs = SnapshotOutputs {
+        crtk,
+        monitor: snapshots,
+        input,
+    };
+    let input = outputs.until_ended(&servo_thread, newest, &bus, options);
     let servo = join("servo", servo_thread)?;
     drop(ending);
     join("sender", sending)?;
-    way.close()?;
+    join("strokes", edit_thread)?;
     join("recorder", recording)??;
-    let report = reported((servo, input), bus.counts(), (codec, agreed));
-    write_json(&options.out.join(SIDE_REPORT), &report)?;
-    Ok(report)
-}
-
-/// What a side says of itself, with the codec that it ran.
-fn reported(
-    (servo, input): (ServoReport, Option<InputReport>),
-    bus: BusCounts,
-    (codec, agreed): (CodecParams, Option<Agreed>),
-) -> SideReport {
-    let codec_note = agreed.and_then(|agreed| agreed.note);
-    SideReport {
+    let report = SideReport {
         servo,
-        bus,
-        codec,
-        codec_note: codec_note.map(|note| note.to_string()),
+        bus: bus.counts(),
+        codec: config.codec,
+        codec_note: agreed.note.map(|note| note.to_string()),
         input,
-    }
+    };
+    write(&report, &options.out.join(SIDE_REPORT))?;
+    Ok(Some(report))
 }
 
-/// Ends the threads of a side when it is dropped, also where the side cannot be opened.
+/// Writes a report as formatted JSON.
+fn write(report: &SideReport, path: &Path) -> Result<(), RunError> {
+    let text = serde_json::to_string_pretty(report).map_err(std::io::Error::other);
+    let written = text.and_then(|text| fs::write(path, text + "\n"));
+    written.map_err(file_error(path))
+}
+
+/// Ends the threads of a side when dropped, also if the side cannot be opened.
 #[derive(Default)]
-struct Ending {
+struct ThreadStopGuard {
     ended: Arc<AtomicBool>,
     /// The sender, which sleeps until it is woken.
     sender: Option<Thread>,
 }
 
-impl Drop for Ending {
+impl Drop for ThreadStopGuard {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Release);
         if let Some(sender) = &self.sender {
@@ -207,7 +208,7 @@ impl Drop for Ending {
     }
 }
 
-/// Begin the recording of a side; `has_table` tells whether its twin has a table.
+/// Starts the recording of a side; `has_table` is true if its twin has a compliance table.
 fn begin_recording(
     config: &Config,
     options: &SideOptions,
@@ -215,34 +216,58 @@ fn begin_recording(
 ) -> Result<Recorder<BufWriter<File>>, RunError> {
     let recording = options.out.join(RECORDING);
     let file = File::create(&recording).map_err(file_error(&recording))?;
-    let description = record::Session {
+    let description = record::RecordingHeader {
         sides: vec![options.side],
         config: config.to_toml(),
-        facts: [(same::TWIN_TABLE, if has_table { "yes" } else { "no" })]
+        facts: [(bitwise::TWIN_TABLE, if has_table { "yes" } else { "no" })]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
     };
     Ok(Recorder::create(BufWriter::new(file), &description)?)
 }
 
-/// Wait until the other side receives and agrees; an early end is no error, and agrees on nothing.
+/// Connection to the other side, after the agreement.
+struct ConnectedPeer {
+    bus: Bus,
+    terms: TermsExchange,
+    agreed: AgreedCodec,
+}
+
+/// Opens the bus, whose receiving thread writes every frame that is newer than the last, and agrees with the other
+/// side; none if this side is stopped before.
+fn connect(
+    config: &Config,
+    options: &SideOptions,
+    mut inbound: LatestWriter<Inbound>,
+) -> Result<Option<ConnectedPeer>, RunError> {
+    let Some(session) = open_session(options)? else {
+        return Ok(None);
+    };
+    let write = move |frame: &HapticFrame, received: Time| inbound.write(Some((*frame, received)));
+    let bus = Bus::over_session(session, &options.session, write)?;
+    let mut terms = TermsExchange::serve(bus.session(), config, options.side)?;
+    let agreed = wait_for_peer(&bus, &mut terms, options)?;
+    Ok(agreed.map(|agreed| ConnectedPeer { bus, terms, agreed }))
+}
+
+/// Waits until the other side is present and agrees; none if this side is stopped before.
 fn wait_for_peer(
     bus: &Bus,
-    agreement: &mut Agreement,
+    agreement: &mut TermsExchange,
     options: &SideOptions,
-) -> Result<Option<Agreed>, RunError> {
+) -> Result<Option<AgreedCodec>, RunError> {
     let clock = MonotonicClock;
-    let asked = clock.now();
+    let started = clock.now();
     while !options.stop.load(Ordering::Relaxed) {
-        // a side that refuses ours may have gone before its stream was seen here
-        agreement.hear()?;
-        if bus.wait_ready(LOOK)
-            && let Some(agreed) = agreement.reach()?
+        // a side that refuses our terms may have gone before its stream was seen here
+        agreement.check_peer_terms()?;
+        if bus.wait_ready(POLL_PERIOD)
+            && let Some(agreed) = agreement.negotiate()?
         {
             return Ok(Some(agreed));
         }
-        // a side that runs until it is stopped also waits until it is stopped
-        if options.ticks_max.is_some() && clock.now() - asked > PEER_WAIT {
+        // a side without an end waits until it is stopped
+        if options.ticks_max.is_some() && clock.now() - started > PEER_WAIT {
             let waited_s = PEER_WAIT.s();
             return Err(RunError::NoPeer { waited_s });
         }
@@ -250,90 +275,88 @@ fn wait_for_peer(
     Ok(None)
 }
 
-/// The pure tick of a side together with the device that it drives.
-type SideTick = Box<dyn FnMut(&At) -> Ticked + Send>;
+/// Tick of a side together with the device that it drives.
+type SideTick = Box<dyn FnMut(&TickInputs) -> ServoOutputs + Send>;
 
-/// A side with its device at rest, which waits for the configuration that both sides agree on.
-type SideBegin = Box<dyn FnOnce(&Config, StrokeEnds) -> SideTick>;
+/// Constructor of a side's tick, called with the configuration that both sides agreed on.
+type SideBegin = Box<dyn FnOnce(&Config, EditPort) -> SideTick>;
 
-/// A side that is ready to begin.
+/// A side that is ready to start.
 struct Prepared {
     begin: SideBegin,
-    /// Whether its twin has a table for late ticks.
+    /// True if its twin has a compliance table for late ticks.
     has_table: bool,
-    /// Pictures of its twin for a console.
-    surface: Option<LatestReader<Surface>>,
-    /// What leads its handle.
-    device: Option<Waiting>,
+    /// Surface samples of its twin for a console.
+    surface: Option<LatestReader<TwinSurface>>,
+    /// Input device that drives its handle.
+    device: Option<handle_source::InputWithAims>,
+    /// Changes of its coupling from a console, with their ticks.
+    changes: RingReceiver<(u64, CouplingChange)>,
 }
 
-/// What the line of a side to its console is called in an error.
-pub(super) const CONSOLE: &str = "the line to the console";
-
-/// A window to the console, if there is one, and the cells behind it.
-fn window(options: &SideOptions) -> Result<Option<(Window, Cells)>, RunError> {
-    let Some(line) = &options.console else {
-        return Ok(None);
-    };
-    let line = line.try_clone().map_err(file_error(Path::new(CONSOLE)))?;
-    Ok(Some(Window::new(line)))
+/// Wraps an error of the ipc link between a side and its console.
+pub(super) fn console_error(source: std::io::Error) -> RunError {
+    file_error(Path::new("the link to the console"))(source)
 }
 
-/// Show and listen at a window from now on; the master's tells the slave on the bus what a console asks of it there.
-fn open_window(
-    window: Option<Window>,
-    surface: Option<LatestReader<Surface>>,
-    (bus, duty): (&Bus, &Arc<Duty>),
-) -> Result<Option<Sill>, RunError> {
-    let Some(window) = window else {
+/// Starts the side monitor, if there is a console; the master's monitor forwards commands for the slave on the
+/// bus.
+fn open_monitor(
+    monitor: SideMonitor,
+    options: &SideOptions,
+    surface: Option<LatestReader<TwinSurface>>,
+    bus: &Bus,
+    command_state: &Arc<CommandState>,
+) -> Result<Option<SnapshotSender>, RunError> {
+    let Some(link) = &options.console else {
         return Ok(None);
     };
+    let link = link.try_clone().map_err(console_error)?;
     let remote = bus.session().command_client(Side::Slave.name())?;
-    let opened = window.open((duty, Some(remote)), surface);
-    opened.map(Some).map_err(file_error(Path::new(CONSOLE)))
+    let opened = monitor.open(link, command_state, Some(remote), surface);
+    opened.map(Some).map_err(console_error)
 }
 
-fn side_tick(config: &Config, side: Side, cells: Option<Cells>) -> Result<Prepared, RunError> {
-    match side {
-        Side::Master => master_tick(config, cells),
-        Side::Slave => Ok(Prepared {
-            begin: slave_tick(config, cells)?,
-            has_table: false,
-            surface: None,
-            device: None,
-        }),
+fn side_tick(
+    config: &Config,
+    options: &SideOptions,
+    cells: MonitorCells,
+) -> Result<Prepared, RunError> {
+    match options.side {
+        Side::Master => master_tick(config, options.console.is_some(), cells),
+        Side::Slave => slave_tick(config, cells),
     }
 }
 
-fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunError> {
-    let (aims, watched, mut tuner) = match cells {
-        Some(cells) => (cells.aims, Some(cells.watched), Some(cells.tuner)),
-        None => (None, None, None),
-    };
-    let (mut handle, device) = hand::handle(config, aims)?;
+fn master_tick(
+    config: &Config,
+    has_console: bool,
+    cells: MonitorCells,
+) -> Result<Prepared, RunError> {
+    let (mut handle, device) = handle_source::handle(config, cells.aims)?;
     let table = match config.realtime.mask_late > 0.0 {
-        true => tables::of_session(&lab::load_scene(&config.twin, "twin")?).table,
+        true => table_cache::cached(&lab::load_scene(&config.twin, "twin")?).unwrap_or_default(),
         false => None,
     };
-    let twin = lab::predictor_with(config, table.as_ref())?;
-    let drawn = twin.as_ref().zip(watched);
-    let drawn = drawn.map(|(twin, watched)| surface::painter(&twin.twin().view(), watched));
-    let (mut painter, surface): (Option<Painter>, _) = drawn.unzip();
-    let state = palpate_master::State::new(twin, &handle.caps(), new_run());
-    let begin: SideBegin = Box::new(move |config, mut strokes| {
+    let twin = lab::predictor(config, table.as_ref())?;
+    let displayed = twin.as_ref().filter(|_| has_console);
+    let sampler =
+        displayed.map(|twin| surface::surface_sampler(&twin.twin().view(), cells.watched));
+    let (mut sampler, surface): (Option<SurfaceSampler>, _) = sampler.unzip();
+    let state = palpate_master::MasterState::new(twin, &handle.caps(), new_run());
+    let mut tuner = cells.tuner;
+    let begin: SideBegin = Box::new(move |config, mut edit_port| {
         let mut coupling = config.coupling_in_use();
-        let mut side = MasterSide::new(config, state);
+        let mut side = MasterPipeline::new(config, state);
         Box::new(move |at| {
-            strokes.tell(&mut side.state);
-            tuner
-                .iter_mut()
-                .for_each(|tuner| tuner.tune(&mut coupling, at.tick, (at.device - Time(0)).s()));
-            let made = side.tick(at, &coupling, handle.as_mut());
-            strokes.pass(&side.state, at.now);
-            if let (Some(painter), Some(twin)) = (&mut painter, side.state.predictor()) {
-                painter.paint(&twin.twin().view());
+            edit_port.update_master(&mut side.state);
+            tuner.tune(&mut coupling, at.tick, (at.device_now - Time(0)).s());
+            let outputs = side.tick(at, &coupling, handle.as_mut());
+            edit_port.send_from_master(&side.state, at.now);
+            if let (Some(sampler), Some(twin)) = (&mut sampler, side.state.predictor()) {
+                sampler.sample_part(&twin.twin().view());
             }
-            Ticked::live(&made, &coupling, side.state.inbox(), at.now)
+            ServoOutputs::from_live_tick(&outputs, &coupling, side.state.inbox(), at.now)
         })
     });
     Ok(Prepared {
@@ -341,65 +364,75 @@ fn master_tick(config: &Config, cells: Option<Cells>) -> Result<Prepared, RunErr
         has_table: table.is_some(),
         surface,
         device,
+        changes: cells.changes,
     })
 }
 
-/// A run of a side, told apart from all others; the other side's is learnt from its frames.
-fn new_run() -> Parties {
-    // the standard library's own source of random numbers, which the system seeds
+/// New run number of a side, distinct from all others; the other side's is read from its frames.
+fn new_run() -> RunIds {
+    // the standard library's random source, which the system seeds
     let own = RandomState::new().build_hasher().finish().max(1);
-    Parties { own, peer: 0 }
+    RunIds { own, peer: 0 }
 }
 
-fn slave_tick(config: &Config, cells: Option<Cells>) -> Result<SideBegin, RunError> {
+fn slave_tick(config: &Config, cells: MonitorCells) -> Result<Prepared, RunError> {
     let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
-    let mut tuner = cells.map(|cells| cells.tuner);
-    let state = palpate_slave::State::new(new_run());
-    Ok(Box::new(move |config, mut strokes| {
+    let state = palpate_slave::SlaveState::new(new_run());
+    let mut tuner = cells.tuner;
+    let begin: SideBegin = Box::new(move |config, mut edit_port| {
         let mut coupling = config.coupling_in_use();
-        let mut side = SlaveSide::new(config, state);
+        let mut side = pipeline::SidePipeline::new(config, state);
         Box::new(move |at| {
-            let refused = strokes.take(side.state.inbox(), robot.as_mut(), at.now);
-            tuner
-                .iter_mut()
-                .for_each(|tuner| tuner.tune(&mut coupling, at.tick, (at.device - Time(0)).s()));
-            let made = side.tick(&At { refused, ..*at }, &coupling, robot.as_mut());
-            // that of the newest frame, which it follows
+            let refused = edit_port.update_slave(side.state.inbox(), robot.as_mut(), at.now);
+            tuner.tune(&mut coupling, at.tick, (at.device_now - Time(0)).s());
+            let outputs = side.tick(
+                &TickInputs {
+                    edit_refused: refused,
+                    ..*at
+                },
+                &coupling,
+                robot.as_mut(),
+            );
+            // the mode of the newest frame, which the slave follows
             let code = FrameFlags::mode_code(side.state.inbox().newest().flags);
-            let mut ticked = Ticked::live(&made, &coupling, side.state.inbox(), at.now);
-            ticked.shown.mode = coupling.mode_of(code).code();
-            ticked
+            let mut servo_outputs =
+                ServoOutputs::from_live_tick(&outputs, &coupling, side.state.inbox(), at.now);
+            servo_outputs.snapshot.mode = coupling.mode_from_code(code).code();
+            servo_outputs
         })
-    }))
+    });
+    Ok(Prepared {
+        begin,
+        has_table: false,
+        surface: None,
+        device: None,
+        changes: cells.changes,
+    })
 }
 
-/// Open the bus; its receiving thread writes every frame that is newer than the last.
-fn open_bus(options: &SideOptions, mut inbound: LatestWriter<Inbound>) -> Result<Bus, RunError> {
-    let session = open_session(options)?;
-    let write = move |frame: &HapticFrame, received: Time| inbound.write(Some((*frame, received)));
-    Ok(Bus::over(session, &options.session, write)?)
-}
-
-/// Open the session. A side that dials tries again for as long as it waits for the other to agree: on a busy
-/// machine that one may still be reading its tissue.
-fn open_session(options: &SideOptions) -> Result<Session, RunError> {
+/// Opens the session; none if this side is stopped before. A connecting side retries for [`PEER_WAIT`]: on a busy
+/// machine the other may still be loading its tissue.
+fn open_session(options: &SideOptions) -> Result<Option<BusSession>, RunError> {
     let begun = MonotonicClock.now();
-    loop {
-        match Session::open(&options.session) {
-            Err(SessionError::Unreachable { endpoints, .. }) => {
-                let waited = MonotonicClock.now() - begun;
-                if waited > PEER_WAIT || options.stop.load(Ordering::Relaxed) {
-                    let waited_ms = waited.ms().round();
-                    return Err(SessionError::Unreachable {
-                        endpoints,
-                        waited_ms,
-                    }
-                    .into());
-                }
-            }
-            opened => return Ok(opened?),
+    let mut attempt = options.session.clone();
+    while !options.stop.load(Ordering::Relaxed) {
+        let opened = BusSession::open(&attempt);
+        let Err(BusError::Unreachable { endpoints, .. }) = opened else {
+            return Ok(Some(opened?));
+        };
+        let waited = MonotonicClock.now() - begun;
+        // the last attempt is shorter, so that a side never connects for longer than documented
+        attempt.connect_timeout = attempt.connect_timeout.min(PEER_WAIT - waited);
+        if attempt.connect_timeout < POLL_PERIOD {
+            let waited_ms = waited.ms().round();
+            let unreachable = BusError::Unreachable {
+                endpoints,
+                waited_ms,
+            };
+            return Err(unreachable.into());
         }
     }
+    Ok(None)
 }
 
 fn spawn_sender(
@@ -410,7 +443,7 @@ fn spawn_sender(
 ) -> Result<JoinHandle<()>, RunError> {
     spawn("sender", move || {
         if priority > 0 {
-            // a refusal is reported by the servo thread, which asks for the same privilege
+            // the servo thread, which requests the same privilege, reports a refusal
             let _ = super::realtime::fifo(priority);
         }
         while !ended.load(Ordering::Acquire) {
@@ -422,82 +455,98 @@ fn spawn_sender(
     })
 }
 
-fn spawn_recorder(
-    mut recorder: Recorder<BufWriter<File>>,
-    (mut waiting, mut made, side): (RingReceiver<TickRecord>, Made, Side),
-    mut changes: Option<RingReceiver<(u64, Change)>>,
-    ended: Arc<AtomicBool>,
-) -> Result<JoinHandle<Result<(), RunError>>, RunError> {
-    spawn("recorder", move || {
+/// Inputs of a side's recorder, from its threads.
+struct RecorderInputs {
+    side: Side,
+    records: RingReceiver<TickRecord>,
+    edit_records: EditRecords,
+    changes: RingReceiver<(u64, CouplingChange)>,
+}
+
+impl RecorderInputs {
+    /// Records until the side has ended.
+    fn run(
+        mut self,
+        mut recorder: Recorder<BufWriter<File>>,
+        ended: &AtomicBool,
+    ) -> Result<(), RunError> {
         loop {
             let last = ended.load(Ordering::Acquire);
-            while let Some((made_ns, stroke)) = made.pop() {
-                recorder.push_stroke(made_ns, &stroke)?;
+            while let Some((made_ns, batch)) = self.edit_records.pop() {
+                recorder.push_edit_batch(made_ns, &batch)?;
             }
-            while let Some((tick, change)) = changes.as_mut().and_then(RingReceiver::pop) {
-                recorder.push_change(&Changed { side, tick, change })?;
+            while let Some((tick, change)) = self.changes.pop() {
+                let side = self.side;
+                recorder.push_change(&RecordedChange { side, tick, change })?;
             }
-            while let Some(record) = waiting.pop() {
+            while let Some(record) = self.records.pop() {
                 recorder.push(&record)?;
             }
             if last {
-                break;
+                recorder.finish(None)?;
+                return Ok(());
             }
-            pause(LOOK);
-        }
-        recorder.finish(None)?;
-        Ok(())
-    })
-}
-
-/// Show the newest record until the servo loop has ended: to CRTK peers, a console, and a supervisor. What
-/// the servo knows of the other side's clock goes to the bus, which judges the age of frames by it. Gives what the
-/// device was that led the handle.
-fn show_status(
-    servo: &JoinHandle<ServoReport>,
-    mut newest: LatestReader<Shown>,
-    (bus, mut face, sill, mut pilot): (&Bus, Face, Option<Sill>, Option<Pilot>),
-    options: &SideOptions,
-) -> Option<InputReport> {
-    let mut looks = 0u32;
-    while !servo.is_finished() {
-        pause(LOOK);
-        looks += 1;
-        let Some(shown) = newest.read_new().copied() else {
-            continue;
-        };
-        if let Some(clock) = shown.clock {
-            bus.set_sender_clock(clock);
-        }
-        if let Some(pilot) = &mut pilot {
-            pilot.feel(hand::felt(&shown));
-        }
-        // a bus that is closed has nobody to show anything to
-        let _ = face.publish(&shown, MonotonicClock.now());
-        if let Some(sill) = sill.as_ref().filter(|_| looks.is_multiple_of(2)) {
-            sill.put(Newest {
-                shown,
-                peer_present: bus.peer_present(),
-            });
-        }
-        if options.status_lines && looks.is_multiple_of(20) {
-            let line = StatusLine {
-                record: shown.record,
-                late_ticks: shown.late_ticks,
-                peer_present: bus.peer_present(),
-            };
-            let line = serde_json::to_string(&line).unwrap_or_default();
-            // a supervisor that is gone must not end this side before it is told to stop
-            let _ = writeln!(std::io::stdout(), "{line}");
+            sleep_for(POLL_PERIOD);
         }
     }
-    pilot.map(Pilot::land)
+}
+
+/// Outputs for the newest snapshot: CRTK peers, a console, and the input device of the handle.
+struct SnapshotOutputs {
+    crtk: CrtkPublisher,
+    monitor: Option<SnapshotSender>,
+    input: Option<InputThread>,
+}
+
+impl SnapshotOutputs {
+    /// Shows the newest snapshot until the servo loop has ended, also to a supervisor. Passes the servo's estimate
+    /// of the other side's clock to the bus, which judges the age of frames by it. Returns the report on the input
+    /// device.
+    fn until_ended(
+        mut self,
+        servo: &JoinHandle<ServoReport>,
+        mut newest: LatestReader<ServoSnapshot>,
+        bus: &Bus,
+        options: &SideOptions,
+    ) -> Option<InputReport> {
+        let mut polls = 0u32;
+        while !servo.is_finished() {
+            sleep_for(POLL_PERIOD);
+            polls += 1;
+            let Some(snapshot) = newest.read_new().copied() else {
+                continue;
+            };
+            if let Some(clock) = snapshot.peer_clock {
+                bus.set_sender_clock(clock);
+            }
+            if let Some(input) = &mut self.input {
+                input.set_feedback(handle_source::device_feedback(&snapshot.record, None));
+            }
+            // a closed bus has no observers
+            let _ = self.crtk.publish(&snapshot, MonotonicClock.now());
+            let peer_present = bus.peer_present();
+            if let Some(snapshots) = self.monitor.as_ref().filter(|_| polls.is_multiple_of(2)) {
+                let _ = snapshots.try_send((snapshot, peer_present));
+            }
+            if options.status_lines && polls.is_multiple_of(20) {
+                let line = StatusLine {
+                    record: snapshot.record,
+                    late_ticks: snapshot.late_ticks,
+                    peer_present,
+                };
+                let line = serde_json::to_string(&line).unwrap_or_default();
+                // a supervisor that is gone must not end this side before it is stopped
+                let _ = writeln!(std::io::stdout(), "{line}");
+            }
+        }
+        self.input.map(InputThread::stop)
+    }
 }
 
 /// Starts a named thread.
 ///
 /// # Errors
-/// [`RunError::Thread`] if the system has no more threads.
+/// [`RunError::Thread`] if the system cannot start a thread.
 pub fn spawn<T: Send + 'static>(
     name: &'static str,
     body: impl FnOnce() -> T + Send + 'static,
@@ -511,19 +560,9 @@ pub fn spawn<T: Send + 'static>(
         })
 }
 
-pub(super) fn join<T>(name: &'static str, thread: JoinHandle<T>) -> Result<T, RunError> {
+pub(crate) fn join<T>(name: &'static str, thread: JoinHandle<T>) -> Result<T, RunError> {
     thread.join().map_err(|_| RunError::Thread {
         name,
         detail: "it panicked".into(),
     })
-}
-
-/// Write a value as readable JSON.
-///
-/// # Errors
-/// [`RunError::File`] with the path.
-pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| file_error(path)(std::io::Error::other(error)))?;
-    fs::write(path, text + "\n").map_err(file_error(path))
 }

@@ -1,14 +1,16 @@
-//! The whole lab on one machine: a network, two sides in it as processes, and their recordings.
+//! Supervisor of a lab on one machine: builds the network, runs two sides in it as processes, and merges their
+//! recordings.
 //!
-//! The sides are the same binary, started inside the lab's network. They die with the supervisor;
-//! the supervisor stops them by SIGTERM, and they end as they do by Ctrl-C: robot at rest, files
+//! The sides are the same binary, started inside the lab's network. They die with the supervisor.
+//! The supervisor stops them by SIGTERM, which they handle like Ctrl-C: robot at rest, files
 //! closed.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, BufWriter, ErrorKind, Read as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, ErrorKind, Read as _};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,190 +18,188 @@ use std::thread::JoinHandle;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use palpate_transport::clock::{Clock as _, MonotonicClock, pause};
+use palpate_transport::clock::{Clock as _, MonotonicClock, sleep_for};
 use palpate_transport::link::LinkParams;
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Span, Time};
 
-use super::side::{CONSOLE, RECORDING, SIDE_REPORT, SideReport, StatusLine};
+use super::side::{PEER_WAIT, RECORDING, SIDE_REPORT, SideReport, StatusLine, console_error};
 use super::{RunError, file_error};
 use crate::config::Config;
-use crate::monitor::desk::{LinkOrder, SessionDesk};
-use crate::monitor::line;
-use crate::monitor::order::Way;
-use crate::netlab::{self, Direction, NetLab, NetLabOptions};
+use crate::monitor::controller::{LinkOrder, SessionController};
+use crate::netlab::{LinkDirection, NetLab};
 use crate::record::{self, RecordError, Recording};
 use crate::run::bare_timer::BareTimer;
 
-/// What a supervisor is told besides the configuration.
+/// Options of a supervisor besides the configuration.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
     /// Folder of the session.
     pub out: PathBuf,
-    /// The desk of its console, if it has one.
-    pub desk: Option<Arc<SessionDesk>>,
+    /// Controller of its console, if any.
+    pub controller: Option<Arc<SessionController>>,
     /// Set when the session must end before its time.
     pub stop: Arc<AtomicBool>,
 }
 
-/// What a live session left.
+/// Outcome of a live session.
 #[derive(Debug, Clone)]
 pub struct RunOutcome {
     /// Records of the operator's side, in order.
     pub master: Vec<TickRecord>,
     /// Records of the remote side, in order.
     pub slave: Vec<TickRecord>,
-    /// Links that instruments have cut, less those made.
+    /// Links cut by instruments, less those joined.
     pub links_cut: i64,
-    /// Strokes that are in the recording.
-    pub strokes_recorded: u64,
-    /// What the operator's side says of itself; nothing if it died before.
+    /// Number of edit batches in the recording.
+    pub edit_batches_recorded: u64,
+    /// Report of the operator's side; none if it died before.
     pub master_report: Option<SideReport>,
-    /// What the remote side says of itself; nothing if it died before.
+    /// Report of the remote side; none if it died before.
     pub slave_report: Option<SideReport>,
-    /// Sides that ended before they were told to, and how, in words.
-    pub lost: Vec<(Side, String)>,
-    /// What could not be read of the recordings, in words.
+    /// Sides that ended before they were stopped, with a description of their end.
+    pub lost_sides: Vec<(Side, String)>,
+    /// Damage of the recordings, in words.
     pub damage: Vec<String>,
-    /// Lateness of a bare timer in the same minutes, 99th percentile \[us\]; `None` if too short.
+    /// Lateness of a bare timer in the same time, 99th percentile \[us\]; `None` if too short.
     pub bare_timer_us_p99: Option<f64>,
-    /// Which network the lab built, and why, in words.
+    /// Network that the lab built, with the reason, in words.
     pub network: String,
-    /// Whether the network emulator worked until it was told to end; nothing if the kernel emulates.
+    /// True if the network emulator ran until its end; none if the kernel emulates.
     pub emulator_ran: Option<bool>,
-    /// Whether the session was ended before its time.
+    /// True if the session was stopped before its end.
     pub interrupted: bool,
 }
 
-/// The state of both sides, for a status line.
+/// Status of both sides, for a status line.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Status {
+pub struct SessionStatus {
     /// Time since the start \[s\].
     pub elapsed_s: f64,
     /// The operator's side.
     pub master: Option<SideStatus>,
     /// The remote side.
     pub slave: Option<SideStatus>,
-    /// Whether the side that spoke last misses the other on the bus.
-    pub apart: bool,
+    /// True if the side that reported last finds the other missing on the bus.
+    pub peer_missing: bool,
 }
 
-/// The newest of one side.
+/// Status of one side.
 #[derive(Debug, Clone, Copy)]
 pub struct SideStatus {
-    /// Its newest record and its late ticks.
+    /// Newest record and late ticks.
     pub newest: StatusLine,
-    /// Ticks a second of its own clock, over the last half second; nothing before the second word.
+    /// Ticks per second of its own clock, over the last half second; none before the second report.
     pub rate_hz: Option<f64>,
-    /// Tick and time since which the rate is counted.
+    /// Tick and time from which the rate is measured.
     since: (u64, i64),
 }
 
-/// Time over which a rate is counted at least \[ns\].
+/// Least time over which a rate is measured \[ns\].
 const RATE_OVER: Span = Span(500_000_000);
 
-impl Status {
-    /// Take what a side says.
-    pub fn take(&mut self, newest: StatusLine) {
-        self.apart = !newest.peer_present;
+impl SessionStatus {
+    /// Takes a status line of a side.
+    pub fn update(&mut self, newest: StatusLine) {
+        self.peer_missing = !newest.peer_present;
         let side = match newest.record.side {
             Side::Master => &mut self.master,
             Side::Slave => &mut self.slave,
         };
         let (tick, now_ns) = (newest.record.tick, newest.record.now_ns);
-        let known = side.get_or_insert(SideStatus {
+        let side_status = side.get_or_insert(SideStatus {
             newest,
             rate_hz: None,
             since: (tick, now_ns),
         });
-        known.newest = newest;
-        let passed = Span(now_ns.saturating_sub(known.since.1));
+        side_status.newest = newest;
+        let passed = Span(now_ns.saturating_sub(side_status.since.1));
         if passed >= RATE_OVER {
-            known.rate_hz = Some(tick.saturating_sub(known.since.0) as f64 / passed.s());
-            known.since = (tick, now_ns);
+            side_status.rate_hz =
+                Some(tick.saturating_sub(side_status.since.0) as f64 / passed.s());
+            side_status.since = (tick, now_ns);
         }
     }
 }
 
-/// Time between two looks of the supervisor \[ns\].
-const LOOK: Span = Span(50_000_000);
+/// Time between two polls of the supervisor \[ns\].
+const POLL_PERIOD: Span = Span(50_000_000);
 
-/// How long a side may take to end after it was told to: on a busy machine some ten times what an idle one takes.
-const ENDING: Span = Span(20_000_000_000);
+/// Longest time for the end of a side after its stop \[ns\]. A side that connects checks for a stop when an attempt
+/// ends, and gives up after this time.
+const ENDING: Span = PEER_WAIT;
 
-/// How long the sides may take to read their tissues and to find each other before the session starts: on a busy
-/// machine some ten times what an idle one takes. A side that fails is noticed at once.
-const FINDING: Span = Span(60_000_000_000);
+/// Longest time before the session starts \[ns\]: each side loads its tissue, waits this long for the other,
+/// connects and agrees. A side that gives up earlier is detected at once, with its reason.
+const FINDING: Span = Span(3 * PEER_WAIT.0);
 
-/// Run a whole session; `show` is called about 20 times a second with the newest status.
+/// Runs a whole session; `show` is called about 20 times a second with the newest status.
 ///
 /// # Errors
 /// [`RunError`] if the network cannot be built, no side recorded anything, or a file cannot be used.
-/// A side that dies in the session ends it, and what was recorded is the outcome.
+/// A side that dies in the session ends it; the outcome holds what was recorded.
 pub fn supervise(
     config: &Config,
     options: &RunOptions,
-    mut show: impl FnMut(&Status),
+    mut show: impl FnMut(&SessionStatus),
 ) -> Result<RunOutcome, RunError> {
     config.validate()?;
     fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
-    // a folder of this process alone, which fails if it exists: what is removed later was made here
+    // a folder of this process alone; creation fails if it exists, so that only own files are removed later
     let folder = parts(&options.out);
     fs::create_dir(&folder).map_err(file_error(&folder))?;
-    let mut lab = NetLab::build(&NetLabOptions {
-        forward: config.link.forward,
-        back: config.link.back,
-        seed: config.seed,
-        backend: config.network.backend,
-        udp_port: config.network.port,
-        tcp_port: config.network.port + 1,
-        ..NetLabOptions::default()
-    })?;
-    let network = lab.explanation().to_owned();
-    write_config(config, &options.out)?;
-    let bare_timer = BareTimer::start(config.realtime.servo_priority);
-    let (news, inbox) = channel();
-    let mut sides = Sides {
-        slave: start(&lab, options, Side::Slave, &news)?,
-        master: start(&lab, options, Side::Master, &news)?,
+    let lab = NetLab::build(config)?;
+    let network = lab.explanation.clone();
+    let file = options.out.join("config.toml");
+    fs::write(&file, config.to_toml()).map_err(file_error(&file))?;
+    let bare_timer = BareTimer::start(config.realtime.servo_priority, MonotonicClock.now());
+    let (status_sender, status_lines) = channel();
+    let mut sides = SideProcesses {
+        slave: start(&lab, options, Side::Slave, &status_sender)?,
+        master: start(&lab, options, Side::Master, &status_sender)?,
+        status_lines,
     };
-    let watched = watch(config, options, &mut lab, &mut sides, &inbox, &mut show);
-    let desks = options.desk.iter();
-    desks.for_each(|desk| desk.board().ends(&options.out));
+    let watched = watch(config, options, &lab, &mut sides, &mut show);
+    if let Some(controller) = &options.controller {
+        controller.latest_state().announce_end(&options.out);
+    }
     let lost = sides.end(!matches!(watched, Ok(false)));
-    options.desk.iter().for_each(|desk| desk.detach());
+    if let Some(controller) = &options.controller {
+        controller.detach();
+    }
     let bare_timer_us_p99 = bare_timer.finish().map(|lateness| lateness.us_p99);
-    let emulator_ran = lab.stats().map(|stats| stats.running);
+    let emulator_ran = lab.is_running();
     drop(lab);
-    let collected = collect(&options.out);
+    let collected = [Side::Master, Side::Slave].map(|side| part(&options.out, side));
     fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
     let interrupted = watched?;
-    let [master, slave] = collected?;
-    let nothing = master.recording.master.is_empty() && slave.recording.slave.is_empty();
-    match lost.first() {
-        // a session that never began has nothing to report but why
-        Some((side, ending)) if nothing && !interrupted => {
-            return Err(RunError::Side {
-                side: side.name(),
-                ending: ending.clone(),
-            });
-        }
-        _ => {}
+    let [operator, remote] = collected;
+    let ((operator, master_report), (remote, slave_report)) = (operator?, remote?);
+    let nothing = operator.master.is_empty() && remote.slave.is_empty();
+    // a session that never began has only the reason to report
+    if let Some((side, ending)) = lost.first().filter(|_| nothing && !interrupted) {
+        return Err(RunError::Side {
+            side: side.name(),
+            ending: ending.clone(),
+        });
     }
     let merged = options.out.join(RECORDING);
     let file = File::create(&merged).map_err(file_error(&merged))?;
     // both sides of this lab read the same clock of the same kernel
-    let (operator, remote) = (&master.recording, &slave.recording);
-    record::merge(operator, remote, Span(0), BufWriter::new(file))?;
+    record::merge(&operator, &remote, Span(0), BufWriter::new(file))?;
+    let damage = [
+        damage(Side::Master, &operator),
+        damage(Side::Slave, &remote),
+    ];
     Ok(RunOutcome {
         links_cut: operator.links_cut(),
-        strokes_recorded: operator.strokes.len() as u64,
-        master: master.recording.master,
-        slave: slave.recording.slave,
-        master_report: master.report,
-        slave_report: slave.report,
-        lost,
-        damage: Vec::from_iter([master.damage, slave.damage].into_iter().flatten()),
+        edit_batches_recorded: operator.edit_batches.len() as u64,
+        master: operator.master,
+        slave: remote.slave,
+        master_report,
+        slave_report,
+        lost_sides: lost,
+        damage: damage.into_iter().flatten().collect(),
         bare_timer_us_p99,
         network,
         emulator_ran,
@@ -207,55 +207,53 @@ pub fn supervise(
     })
 }
 
-/// What runs, beside its results.
-fn write_config(config: &Config, out: &Path) -> Result<(), RunError> {
-    let file = out.join("config.toml");
-    fs::write(&file, config.to_toml()).map_err(file_error(&file))
-}
-
-/// A side as a process.
-struct Running {
+/// Process of a side.
+struct SideProcess {
     side: Side,
     child: Child,
     stderr: Option<JoinHandle<String>>,
-    /// How it ended, if it did so before it was told to.
-    lost: Option<String>,
+    /// Description of its end, if it ended before it was stopped.
+    failure: Option<String>,
 }
 
-struct Sides {
-    master: Running,
-    slave: Running,
+struct SideProcesses {
+    master: SideProcess,
+    slave: SideProcess,
+    /// Status lines of the running sides.
+    status_lines: Receiver<StatusLine>,
 }
 
-/// Show, change the link on time, and wait until a side has ended or Ctrl-C; whether interrupted.
+/// Shows the status and changes the link on time until a side has ended or Ctrl-C; returns true if interrupted.
 fn watch(
     config: &Config,
     options: &RunOptions,
-    lab: &mut NetLab,
-    sides: &mut Sides,
-    inbox: &Receiver<StatusLine>,
-    show: &mut impl FnMut(&Status),
+    lab: &NetLab,
+    sides: &mut SideProcesses,
+    show: &mut impl FnMut(&SessionStatus),
 ) -> Result<bool, RunError> {
     let clock = MonotonicClock;
     let mut started: Option<Time> = None;
     let launched = clock.now();
-    let mut status = Status::default();
+    let mut status = SessionStatus::default();
     let mut changes = config.link.change.iter().peekable();
-    let orders = options.desk.as_ref().map(|desk| desk.link_orders());
+    let orders = options
+        .controller
+        .as_ref()
+        .map(|controller| controller.link_orders());
     let mut links = [config.link.forward, config.link.back];
     loop {
         for order in orders.iter().flat_map(Receiver::try_iter) {
-            obey(lab, &mut links, &order);
+            apply_link_request(lab, &mut links, order);
         }
-        while let Ok(newest) = inbox.try_recv() {
+        while let Ok(newest) = sides.status_lines.try_recv() {
             started.get_or_insert(clock.now());
-            status.take(newest);
+            status.update(newest);
         }
         status.elapsed_s = started.map_or(0.0, |start| (clock.now() - start).s());
         while let Some(change) = changes.next_if(|change| change.at_s <= status.elapsed_s) {
             for (direction, link) in [
-                (Direction::Forward, change.forward),
-                (Direction::Back, change.back),
+                (LinkDirection::Forward, change.forward),
+                (LinkDirection::Back, change.back),
             ] {
                 let Some(params) = link else { continue };
                 lab.set_link(direction, params)?;
@@ -266,7 +264,7 @@ fn watch(
         if options.stop.load(Ordering::Relaxed) {
             return Ok(true);
         }
-        // the slave runs until it is told to end; the master ends by itself, and well
+        // the slave runs until it is stopped; the master ends by itself
         if sides.slave.ending().is_some() || sides.master.ending().is_some() {
             return Ok(false);
         }
@@ -276,37 +274,33 @@ fn watch(
                 detail: "no side reported in time; is the port free?".into(),
             });
         }
-        pause(LOOK);
+        sleep_for(POLL_PERIOD);
     }
 }
 
-/// Change the network as an operator asks, and answer.
-fn obey(lab: &NetLab, links: &mut [LinkParams; 2], order: &LinkOrder) {
-    let wanted = |direction| match order.way {
-        None => true,
-        Some(Way::Forward) => direction == Direction::Forward,
-        Some(Way::Back) => direction == Direction::Back,
-    };
-    let mut said = Ok("the network is changed".to_owned());
-    for direction in Direction::BOTH.into_iter().filter(|it| wanted(*it)) {
+/// Changes the network by an operator's order, and replies.
+fn apply_link_request(lab: &NetLab, links: &mut [LinkParams; 2], order: LinkOrder) {
+    let (update, answer) = order;
+    let mut reply = Ok("the network is changed".to_owned());
+    for direction in update.directions() {
         let link = &mut links[direction as usize];
-        let params = order.apply(*link);
+        let params = update.apply(*link);
         match lab.set_link(direction, params) {
             Ok(()) => *link = params,
-            Err(error) => said = Err(error.to_string()),
+            Err(error) => reply = Err(error.to_string()),
         }
     }
-    // whoever asked may have gone
-    let _ = order.answer.send(said);
+    // the sender may have gone
+    let _ = answer.send(reply);
 }
 
-/// Start one side inside the lab's network.
+/// Starts one side inside the lab's network.
 fn start(
     lab: &NetLab,
     options: &RunOptions,
     side: Side,
-    news: &Sender<StatusLine>,
-) -> Result<Running, RunError> {
+    status_sender: &Sender<StatusLine>,
+) -> Result<SideProcess, RunError> {
     let program = std::env::current_exe().map_err(file_error(Path::new("palpate")))?;
     let folder = parts(&options.out).join(side.name());
     let mut command = Command::new(program);
@@ -315,25 +309,20 @@ fn start(
         .arg("--config")
         .arg(options.out.join("config.toml"));
     command.arg("--out").arg(&folder).arg("--status-lines");
-    let (reach, endpoints, place) = match side {
-        Side::Master => (
-            "--connect",
-            lab.master_endpoint("tcp"),
-            netlab::Side::Master,
-        ),
-        Side::Slave => ("--listen", lab.slave_endpoint("tcp"), netlab::Side::Slave),
+    let reach = match side {
+        Side::Master => "--connect",
+        Side::Slave => "--listen",
     };
-    for endpoint in endpoints {
+    for endpoint in lab.endpoints(side) {
         command.arg(reach).arg(endpoint);
     }
     if side == Side::Slave {
         command.arg("--until-stopped");
     }
     let mut stdin = Stdio::null();
-    if let Some(desk) = &options.desk {
-        let (near, far) = line::pair().map_err(file_error(Path::new(CONSOLE)))?;
-        desk.attach(side, near)
-            .map_err(file_error(Path::new(CONSOLE)))?;
+    if let Some(controller) = &options.controller {
+        let (near, far) = UnixStream::pair().map_err(console_error)?;
+        controller.attach(side, near).map_err(console_error)?;
         command.arg("--console-on-stdin");
         stdin = std::os::fd::OwnedFd::from(far).into();
     }
@@ -341,139 +330,130 @@ fn start(
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    lab.command_in(place, &mut command)?;
+    lab.command_in(side, &mut command)?;
     let mut child = command.spawn().map_err(file_error(Path::new("palpate")))?;
     if let Some(stdout) = child.stdout.take() {
-        forward_status(stdout, news.clone());
+        forward_status(stdout, status_sender.clone());
     }
     let stderr = child.stderr.take().map(drain);
-    Ok(Running {
+    Ok(SideProcess {
         side,
         child,
         stderr,
-        lost: None,
+        failure: None,
     })
 }
 
-/// Bytes of a side's stderr that are kept: its last words.
-const LAST_WORDS: usize = 4096;
+/// Bytes kept of the end of a side's stderr.
+const STDERR_TAIL_BYTES: usize = 4096;
 
-/// Read a side's stderr until it ends, so that a full pipe never blocks it; gives its last words.
+/// Reads a side's stderr until it ends, so that a full pipe never blocks the side; returns its tail.
 fn drain(mut stderr: ChildStderr) -> JoinHandle<String> {
     std::thread::spawn(move || {
-        let (mut kept, mut block) = (Vec::new(), [0; LAST_WORDS]);
+        let (mut kept, mut block) = (Vec::new(), [0; STDERR_TAIL_BYTES]);
         while let Ok(read) = stderr.read(&mut block) {
             if read == 0 {
                 break;
             }
             kept.extend_from_slice(&block[..read]);
-            let surplus = kept.len().saturating_sub(LAST_WORDS);
+            let surplus = kept.len().saturating_sub(STDERR_TAIL_BYTES);
             kept.drain(..surplus);
         }
         String::from_utf8_lossy(&kept).trim().to_owned()
     })
 }
 
-/// Read a side's status lines until it ends.
-fn forward_status(stdout: ChildStdout, news: Sender<StatusLine>) {
+/// Reads a side's status lines until it ends.
+fn forward_status(stdout: ChildStdout, status_sender: Sender<StatusLine>) {
     std::thread::spawn(move || {
-        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            let Ok(newest) = serde_json::from_str::<StatusLine>(&line) else {
-                continue;
-            };
-            if news.send(newest).is_err() {
+        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        for newest in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
+            if status_sender.send(newest).is_err() {
                 return;
             }
         }
     });
 }
 
-/// How a process ended.
-struct Ending {
-    /// Its exit status.
-    words: String,
-    /// Whether with status 0.
-    well: bool,
-    /// Whether by a signal that asks a process to end.
-    by_request: bool,
-}
+impl SideProcess {
+    /// Exit status of the side, once it has ended.
+    fn ending(&mut self) -> Option<io::Result<ExitStatus>> {
+        self.child.try_wait().transpose()
+    }
 
-impl Running {
-    /// How the side ended, once it has.
-    fn ending(&mut self) -> Option<Ending> {
-        let (words, status) = match self.child.try_wait() {
-            Ok(None) => return None,
-            Ok(Some(status)) => (status.to_string(), Some(status)),
-            Err(error) => (error.to_string(), None),
+    /// Notes the end of the side if it is neither a permitted exit with status 0 nor, if permitted, by a signal that
+    /// requests the end of a process. Returns true if the side has ended.
+    fn note_end(&mut self, may_exit: bool, may_be_signalled: bool) -> bool {
+        let Some(status) = self.ending() else {
+            return false;
         };
-        let asked = [Signal::SIGINT, Signal::SIGTERM].map(|signal| Some(signal as i32));
-        Some(Ending {
-            words,
-            well: status.is_some_and(|status| status.success()),
-            by_request: status.is_some_and(|status| asked.contains(&status.signal())),
-        })
-    }
-
-    /// Keep in words that the side ended as it should not have.
-    fn note(&mut self, ending: String) {
-        let words = self.stderr.take().and_then(last_words);
-        self.lost = Some(words.map_or(ending.clone(), |words| format!("{ending}: {words}")));
-    }
-
-    /// Tell the side to end, wait, and kill it if it does not. The master may have ended by itself;
-    /// at Ctrl-C a terminal tells both sides too, perhaps before they could listen.
-    fn end(&mut self, interrupted: bool) {
-        let alone = self.side == Side::Master || interrupted;
-        match self.ending() {
-            Some(ending) if ending.well && alone => return,
-            Some(ending) if ending.by_request && interrupted => return,
-            Some(ending) => return self.note(ending.words),
-            None => {}
+        let stop_signals = [Signal::SIGINT, Signal::SIGTERM].map(|signal| Some(signal as i32));
+        let is_expected = |status: &ExitStatus| {
+            (may_exit && status.success())
+                || (may_be_signalled && stop_signals.contains(&status.signal()))
+        };
+        if !status.as_ref().is_ok_and(is_expected) {
+            self.note(status.map_or_else(|error| error.to_string(), |status| status.to_string()));
         }
-        // a child that is just ending cannot be signalled; the wait below sees it
+        true
+    }
+
+    /// Stores a description of an unexpected end of the side.
+    fn note(&mut self, ending: String) {
+        let words = self.stderr.take().and_then(stderr_tail);
+        self.failure = Some(words.map_or(ending.clone(), |words| format!("{ending}: {words}")));
+    }
+
+    /// Stops the side, waits, and kills it if it does not end. The master may have ended by itself;
+    /// at Ctrl-C a terminal signals both sides too, perhaps before they handle it.
+    fn end(&mut self, interrupted: bool) {
+        let may_exit = self.side == Side::Master || interrupted;
+        if self.note_end(may_exit, interrupted) {
+            return;
+        }
+        // a child that is just ending cannot be signalled; the wait below detects its end
         let _ = kill(
             Pid::from_raw(self.child.id().cast_signed()),
             Signal::SIGTERM,
         );
         let clock = MonotonicClock;
-        let told = clock.now();
-        while clock.now() - told < ENDING {
-            match self.ending() {
-                Some(ending) if ending.well || ending.by_request => return,
-                Some(ending) => return self.note(ending.words),
-                None => pause(LOOK),
+        let stopped_at = clock.now();
+        while clock.now() - stopped_at < ENDING {
+            let (may_exit, may_be_signalled) = (true, true);
+            if self.note_end(may_exit, may_be_signalled) {
+                return;
             }
+            sleep_for(POLL_PERIOD);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        self.note(format!("no end within {} s of being told", ENDING.s()));
+        self.note(format!("no end within {} s of its stop", ENDING.s()));
     }
 }
 
-/// What a side that has ended wrote last; nothing if a grandchild still holds the pipe.
-fn last_words(reader: JoinHandle<String>) -> Option<String> {
-    let mut looks = 0;
-    while !reader.is_finished() && looks < 10 {
-        pause(LOOK);
-        looks += 1;
+/// Tail of the stderr of a side that has ended; none if a grandchild still holds the pipe.
+fn stderr_tail(reader: JoinHandle<String>) -> Option<String> {
+    for _ in 0..10 {
+        if reader.is_finished() {
+            break;
+        }
+        sleep_for(POLL_PERIOD);
     }
-    if !reader.is_finished() {
-        return None;
-    }
-    reader.join().ok().filter(|words| !words.is_empty())
+    let words = reader.is_finished().then(|| reader.join().ok());
+    words.flatten().filter(|words| !words.is_empty())
 }
 
-impl Sides {
-    /// End both sides, the master first: the slave then sees the stream stop and stands still.
-    /// Gives those that ended before they were told to, or badly.
+impl SideProcesses {
+    /// Ends both sides, the master first: the slave then detects the end of the stream and stands still.
+    /// Returns those that ended before they were stopped, or badly.
     fn end(&mut self, interrupted: bool) -> Vec<(Side, String)> {
         let mut lost = Vec::new();
-        // asked before anything is ended: the side that was lost first is named first
+        // checked before anything is ended, so that the side lost first is listed first
         let slave_lost = self.slave.ending();
         self.master.end(interrupted);
         self.slave.end(interrupted);
         for side in [&self.slave, &self.master] {
-            lost.extend(side.lost.clone().map(|ending| (side.side, ending)));
+            lost.extend(side.failure.clone().map(|ending| (side.side, ending)));
         }
         if slave_lost.is_none() {
             lost.reverse();
@@ -482,24 +462,13 @@ impl Sides {
     }
 }
 
-/// Where the sides of this supervisor record, until both parts are merged.
+/// Folder of the sides' recordings, until both parts are merged.
 fn parts(out: &Path) -> PathBuf {
     out.join(format!(".sides-{}", std::process::id()))
 }
 
-/// What one side left.
-struct Part {
-    recording: Recording,
-    report: Option<SideReport>,
-    damage: Option<String>,
-}
-
-/// What both sides left, master first. A side that died may have left less, or nothing.
-fn collect(out: &Path) -> Result<[Part; 2], RunError> {
-    Ok([part(out, Side::Master)?, part(out, Side::Slave)?])
-}
-
-fn part(out: &Path, side: Side) -> Result<Part, RunError> {
+/// Recording and report of one side; a side that died may have left less, or nothing.
+fn part(out: &Path, side: Side) -> Result<(Recording, Option<SideReport>), RunError> {
     let folder = parts(out).join(side.name());
     let recording = match record::read(&folder.join(RECORDING)) {
         Ok(recording) => recording,
@@ -509,24 +478,22 @@ fn part(out: &Path, side: Side) -> Result<Part, RunError> {
         Err(RecordError::NoTicks { .. } | RecordError::NotMcap { .. }) => Recording::default(),
         Err(error) => return Err(error.into()),
     };
-    let damage = recording.damage.as_ref().map(|damage| {
-        let (side, kept, what) = (side.name(), damage.kept, &damage.what);
-        format!("The recording of the {side} broke off after {kept} ticks: {what}.")
-    });
     let path = folder.join(SIDE_REPORT);
     let report = match fs::read_to_string(&path) {
-        Ok(text) => Some(
-            serde_json::from_str(&text)
-                .map_err(|error| file_error(&path)(std::io::Error::other(error)))?,
-        ),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(file_error(&path)(error)),
+        Ok(text) => serde_json::from_str(&text).map_err(io::Error::other),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     };
-    Ok(Part {
-        recording,
-        report,
-        damage,
-    })
+    Ok((recording, report.map_err(file_error(&path))?))
+}
+
+/// Damage of the recording of a side, in words.
+fn damage(side: Side, recording: &Recording) -> Option<String> {
+    let damage = recording.damage.as_ref()?;
+    let (side, kept, what) = (side.name(), damage.kept, &damage.what);
+    Some(format!(
+        "The recording of the {side} broke off after {kept} ticks: {what}."
+    ))
 }
 
 #[cfg(test)]
@@ -534,8 +501,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_is_of_ticks_by_the_side_s_own_clock() {
-        let mut status = Status::default();
+    fn tick_rate_uses_the_side_clock() {
+        let mut status = SessionStatus::default();
         let newest = |tick: u64, now_ms: i64| StatusLine {
             record: TickRecord {
                 tick,
@@ -545,17 +512,17 @@ mod tests {
             late_ticks: 3,
             peer_present: true,
         };
-        status.take(newest(7, 100));
+        status.update(newest(7, 100));
         assert_eq!(status.master.expect("known").rate_hz, None);
-        status.take(newest(207, 300));
-        status.take(newest(992, 1100));
+        status.update(newest(207, 300));
+        status.update(newest(992, 1100));
         let side = status.master.expect("known");
         assert_eq!(side.rate_hz, Some(985.0));
         assert_eq!((side.newest.late_ticks, status.slave.is_none()), (3, true));
     }
 
     #[test]
-    fn a_chatty_side_is_not_blocked_by_its_pipe() {
+    fn full_stderr_pipe_does_not_block_a_side() {
         let mut child = Command::new("sh")
             .args(["-c", "head -c 1000000 /dev/zero >&2; echo last words >&2"])
             .stderr(Stdio::piped())
@@ -564,6 +531,6 @@ mod tests {
         let reader = drain(child.stderr.take().expect("piped"));
         assert!(child.wait().expect("it ends").success());
         let words = reader.join().expect("it ends");
-        assert!(words.ends_with("last words") && words.len() <= LAST_WORDS);
+        assert!(words.ends_with("last words") && words.len() <= STDERR_TAIL_BYTES);
     }
 }

@@ -1,30 +1,29 @@
-//! `palpate model condense`: makes the table that a late tick asks, and keeps it in the cache.
+//! `palpate model condense`: computes the compliance table for late ticks, and stores it in the cache.
 
 use palpate_analysis::Failure;
-use palpate_session::{lab, tables};
+use palpate_session::{lab, table_cache};
 use palpate_transport::clock::{Clock as _, MonotonicClock, thread_cpu_now};
 
-use super::super::Done;
+use crate::command::{CommandOutcome, bad_input};
 
-/// Makes the table of a scene, unless a good one is there.
+/// Computes the table of a scene, unless a valid one is in the cache.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a scene that has none, [`Failure::Refused`] if the cache cannot be written.
-pub(super) fn condense(name: &str, anew: bool) -> Result<Done, Failure> {
+/// [`Failure::Usage`] for a scene without a table, [`Failure::Refused`] if the cache cannot be written.
+pub(super) fn condense(name: &str, anew: bool) -> Result<CommandOutcome, Failure> {
     let scene = lab::load_scene(name, "SCENE")?;
     let no_home = || Failure::Refused("no cache: neither XDG_CACHE_HOME nor HOME is set".into());
-    let folder = tables::folder().ok_or_else(no_home)?;
-    let found = tables::find(&folder, &scene);
-    if let (Some(table), Some(file), false) = (&found.table, tables::file(&folder, &scene), anew) {
+    let folder = table_cache::folder().ok_or_else(no_home)?;
+    let found = table_cache::find(&folder, &scene);
+    if let (Ok(Some(table)), Some(file), false) = (&found, table_cache::file(&folder, &scene), anew)
+    {
         let stdout = format!("{} faces, already in {}\n", table.faces(), file.display());
-        return Ok(done(stdout, None));
+        return Ok(CommandOutcome::unchecked(stdout));
     }
     let (begun, cpu_begun) = (MonotonicClock.now(), thread_cpu_now());
-    let table = scene
-        .condense()
-        .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    let table = scene.condense().map_err(bad_input(name))?;
     let (took, cpu) = (MonotonicClock.now() - begun, thread_cpu_now() - cpu_begun);
-    let file = tables::keep(&folder, &scene, &table).map_err(|error| {
+    let file = table_cache::store(&folder, &scene, &table).map_err(|error| {
         let folder = folder.display();
         Failure::Refused(format!("{folder}: {error}; is it writable?"))
     })?;
@@ -36,16 +35,8 @@ pub(super) fn condense(name: &str, anew: bool) -> Result<Done, Failure> {
         cpu.s(),
         file.display()
     );
-    Ok(done(
-        stdout,
-        found.warning.map(|warning| format!("{warning}; made anew")),
-    ))
-}
-
-fn done(stdout: String, warning: Option<String>) -> Done {
-    Done {
-        stdout,
-        warning,
-        held: true,
-    }
+    Ok(CommandOutcome {
+        warning: found.err().map(|warning| format!("{warning}; made anew")),
+        ..CommandOutcome::unchecked(stdout)
+    })
 }

@@ -1,79 +1,74 @@
-//! `palpate model detect`: which lumps of a block scene can be felt.
+//! `palpate model detect`: finds which lumps of a block scene can be felt.
 //!
-//! Source: ours. Here are only files and words; [`palpate_study::detect`] sweeps and presses.
+//! Source: ours. Files and text are here; [`palpate_study::detect`] runs the presses.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
 use palpate_analysis::{Failure, output};
 use palpate_session::lab;
-use palpate_study::detect::{Found, Options, Plan, Study};
-use palpate_study::report;
+use palpate_study::detect::{DetectOptions, DetectPlan, DetectStudy, LumpDetection};
+use palpate_study::{messages, report};
 
 use crate::cli::DetectArgs;
-use crate::command::{Done, interrupt};
-use crate::progress::{Progress as _, Terminal};
+use crate::command::{CommandOutcome, interrupt, json_or_text};
+use crate::progress::{Progress as _, TerminalProgress};
 
-/// Sweep, and write `detect.csv`, `mixing.csv` and `report.html`.
+/// Runs the study, and writes `detect.csv`, `mixing.csv` and `report.html`.
 ///
 /// # Errors
-/// [`Failure::Usage`] naming the flag or what the scene lacks, [`Failure::Refused`] if results cannot be
+/// [`Failure::Usage`] names the flag or the missing part of the scene, [`Failure::Refused`] if results cannot be
 /// written.
-pub(super) fn detect(arguments: &DetectArgs) -> Result<Done, Failure> {
+pub(super) fn detect(arguments: &DetectArgs) -> Result<CommandOutcome, Failure> {
     let scene = lab::load_scene(&arguments.scene, "SCENE")?;
     let metres = |mm: &[f64]| mm.iter().map(|mm| mm * 1e-3).collect();
-    let options = Options {
+    let options = DetectOptions {
         depths_m: metres(&arguments.depths_mm),
         radii_m: metres(&arguments.radii_mm),
         contrasts: arguments.contrasts.clone(),
         press_m: arguments.press_mm * 1e-3,
         noise: arguments.noise,
     };
-    let unfit = |error: palpate_study::detect::DetectError| Failure::Usage(error.to_string());
-    let plan = Plan::new(scene, options).map_err(unfit)?;
+    let plan = DetectPlan::new(scene, options)?;
     let folder = output::folder(arguments.out.as_deref(), "detect")?;
     let stop = interrupt::on_ctrl_c()?;
     let hidden = arguments.quiet || arguments.json;
-    let progress = Terminal::bar("presses", plan.presses() as u64, hidden);
-    let study = plan.run(&stop, &|done| progress.at(done)).map_err(unfit)?;
+    let progress = TerminalProgress::bar("presses", plan.presses() as u64, hidden);
+    let study = plan.run(&stop, &|done| progress.set_done(done))?;
     drop(progress);
-    output::write(&folder.join("detect.csv"), &csv(&study))?;
-    output::write(&folder.join("mixing.csv"), &mixing_csv(&study))?;
-    output::write(&folder.join("report.html"), &report::detect(&study))?;
-    let stdout = match (arguments.json, arguments.quiet) {
-        (true, _) => {
-            let json = serde_json::to_string_pretty(&study);
-            json.map_err(|error| Failure::Refused(format!("detect: {error}")))? + "\n"
-        }
-        (false, true) => String::new(),
-        (false, false) => format!("{}results in {}\n", table(&study), folder.display()),
-    };
+    output::write(&folder.join("detect.csv"), csv(&study))?;
+    output::write(&folder.join("mixing.csv"), mixing_csv(&study))?;
+    output::write(&folder.join("report.html"), report::detect(&study))?;
+    let json = || messages::json(&study, "detect");
+    let stdout = json_or_text(arguments.json, arguments.quiet, json, || {
+        format!("{}results  {}\n", table(&study), folder.display())
+    })?;
     let stopped = stop.load(Ordering::Relaxed);
-    Ok(Done {
+    Ok(CommandOutcome {
         stdout,
         warning: if stopped {
-            Some("interrupted: what was not pressed is unknown".to_owned())
+            Some("interrupted: the remaining presses are unknown".to_owned())
         } else {
             let doubt = study.spread.filter(|spread| spread.doubtful);
             doubt.map(|spread| spread.to_string())
         },
-        held: true,
+        checks_passed: true,
     })
 }
 
-/// A number for a file, nothing for what is unknown.
+/// A number for a file; empty if unknown.
 fn known(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
-fn csv(study: &Study) -> String {
+fn csv(study: &DetectStudy) -> String {
     let mut text = String::from(
         "depth_mm,radius_mm,contrast,plain_n,over_n,force_change_percent,plain_npm,over_npm,\
          stiffness_contrast,d_prime,right,unknown\n",
     );
     for case in &study.cases {
-        let of = |value: fn(&Found) -> f64| known(case.found.as_ref().map(value));
-        // Writing to a string cannot fail.
+        let of = |value: fn(&LumpDetection) -> f64| known(case.found.as_ref().map(value));
+        // writing to a string cannot fail
         let _ = writeln!(
             text,
             "{},{},{},{},{},{},{},{},{},{},{},{}",
@@ -94,7 +89,7 @@ fn csv(study: &Study) -> String {
     text
 }
 
-fn mixing_csv(study: &Study) -> String {
+fn mixing_csv(study: &DetectStudy) -> String {
     let mut text = String::from("mixing,shift_cells,force_change_percent\n");
     for mesh in &study.meshes {
         let change = known(mesh.force_change.map(|change| 100.0 * change));
@@ -103,12 +98,12 @@ fn mixing_csv(study: &Study) -> String {
     text
 }
 
-/// Without the tails that a product with 0.001 leaves.
+/// Metres in millimetres, without the rounding error of a product with 0.001.
 fn millimetres(m: f64) -> f64 {
     (m * 1e9).round() * 1e-6
 }
 
-fn table(study: &Study) -> String {
+fn table(study: &DetectStudy) -> String {
     let mut text = format!(
         "{:>9}{:>10}{:>10}{:>10}{:>9}{:>12}{:>8}{:>8}\n",
         "depth mm", "radius mm", "contrast", "over N", "force %", "stiffness %", "d'", "right"
@@ -151,7 +146,7 @@ fn table(study: &Study) -> String {
             mesh.mixing, mesh.shift_cells
         );
     }
-    // doubts go to stderr, also where no table is shown
+    // doubts go to stderr, also if no table is shown
     if let Some(spread) = study.spread.as_ref().filter(|spread| !spread.doubtful) {
         let _ = writeln!(text, "{spread}");
     }
@@ -160,13 +155,13 @@ fn table(study: &Study) -> String {
 
 #[cfg(test)]
 mod tests {
-    use palpate_study::detect::{Case, MeshCase, Unknown};
+    use palpate_study::detect::{LumpCase, MeshCase, UnknownReason};
 
     use super::*;
 
     #[test]
-    fn what_is_unknown_is_empty_in_files_and_said_in_tables() {
-        let found = Found {
+    fn unknown_is_empty_in_files_and_written_in_tables() {
+        let found = LumpDetection {
             over_n: 0.24,
             force_change: 0.2,
             over_npm: 60.0,
@@ -174,14 +169,14 @@ mod tests {
             d_prime: 9.0,
             right: 1.0,
         };
-        let case = |found| Case {
+        let case = |found| LumpCase {
             depth_m: 0.0081,
             radius_m: 0.005,
             contrast: 10.0,
             found,
-            unknown: found.is_none().then_some(Unknown::NoRoom),
+            unknown: found.is_none().then_some(UnknownReason::NoRoom),
         };
-        let study = Study {
+        let study = DetectStudy {
             scene: "s".to_owned(),
             press_m: 0.005,
             tool_radius_m: 0.005,

@@ -1,43 +1,30 @@
-//! Meshes of other programs: what they hold, whether they are fit, and writing them anew.
+//! Meshes of other programs: description, validation and conversion.
 //!
-//! Source: ours; reading, writing and judging are those of `palpate_geometry::mesh`.
+//! Source: ours; reading, writing and validation are those of `palpate_geometry::mesh`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use palpate_geometry::mesh::file;
-use palpate_geometry::mesh::file::{FORMATS, Format, obj_write, ply_write, vtu_write};
-use palpate_geometry::mesh::{Painted, Parts, Surface, TetMesh, Units, defect};
+use palpate_geometry::mesh::file::MeshFormat;
+use palpate_geometry::mesh::{MixedMesh, Units};
 
-use super::{Done, Failure};
+use super::{CommandOutcome, Failure, bad_input, put_mesh, read};
 
-/// Findings that are printed one by one; a mesh may have one for every cell.
-const SHOWN: usize = 20;
-
-/// Endings of the names of all mesh files, for messages.
-pub(super) fn endings() -> String {
-    FORMATS
-        .map(|format| format!(".{}", format.extension()))
-        .join(", ")
+/// Format of a file by its extension.
+pub(super) fn format_of(path: &Path) -> Option<MeshFormat> {
+    MeshFormat::from_extension(path.extension()?.to_str()?)
 }
 
-/// The format that the name of a file tells.
-pub(super) fn format_of(path: &Path) -> Option<Format> {
-    Format::of_extension(path.extension()?.to_str()?)
+/// Reads a file of a known format.
+pub(super) fn load(path: &Path, format: MeshFormat, units: &Units) -> Result<MixedMesh, Failure> {
+    let bytes = read(path, "a readable file")?;
+    file::read(format, &bytes, units).map_err(bad_input(path.display()))
 }
 
-/// Read a file of a known format.
-pub(super) fn load(path: &Path, format: Format, units: &Units) -> Result<Parts, Failure> {
-    let named =
-        |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
-    let bytes = std::fs::read(path)
-        .map_err(|error| named(&format!("{error}; expected a readable file")))?;
-    file::read(format, &bytes, units).map_err(|error| named(&error))
-}
-
-/// Count, measure and describe.
-pub(super) fn inspect(parts: &Parts) -> Done {
+/// Describes counts and sizes.
+pub(super) fn words(parts: &MixedMesh) -> String {
     let size = parts.size_m() * 1e3;
     let mut text = format!(
         "nodes    {}\ncells    {} tetrahedra, {} hexahedra, {} triangles\n\
@@ -51,23 +38,18 @@ pub(super) fn inspect(parts: &Parts) -> Done {
         shown(size.z, 1),
     );
     text.push_str(&regions(parts));
-    let outside = Surface::from_parts(parts);
-    // Writing to a string cannot fail.
+    let outside = parts.boundary_mesh();
+    // writing to a string cannot fail
     let _ = writeln!(
         text,
         "outside  {} triangles, {} nodes",
-        outside.faces.len(),
+        outside.triangles.len(),
         outside.nodes_m.len()
     );
-    text.push_str(&remarks(parts));
-    Done {
-        stdout: text,
-        held: true,
-        ..Done::default()
-    }
+    text
 }
 
-/// A number in few digits, of whatever size it is: files hold coordinates of 1e300 too.
+/// A number in few digits, of any size: files hold coordinates of 1e300 too.
 fn shown(value: f64, digits: usize) -> String {
     if value.abs() < 1e9 {
         format!("{value:.digits$}")
@@ -76,12 +58,12 @@ fn shown(value: f64, digits: usize) -> String {
     }
 }
 
-/// A line for every region: its cells with their volume, or its triangles.
-fn regions(parts: &Parts) -> String {
-    let mesh = TetMesh::from_parts(parts);
+/// One line per region: its cells with their volume, or its triangles.
+fn regions(parts: &MixedMesh) -> String {
+    let mesh = parts.tetrahedra();
     let mut found: BTreeMap<(u8, u32), (usize, f64)> = BTreeMap::new();
-    for (cell, (_, region)) in mesh.cells.iter().enumerate() {
-        found.entry((3, region)).or_default().1 += mesh.volume_m3(cell);
+    for (cell, (_, region)) in mesh.tets.iter().enumerate() {
+        found.entry((3, region)).or_default().1 += mesh.tet_m3(cell);
     }
     let cells = parts.tets.regions.iter().chain(&parts.hexes.regions);
     for &region in cells {
@@ -103,58 +85,13 @@ fn regions(parts: &Parts) -> String {
     text
 }
 
-/// Whether a mesh is fit to simulate or to touch.
-pub(super) fn validate(model: &str, parts: &Parts) -> Done {
-    let findings = defect::findings(parts).len();
-    let verdict = match findings {
-        0 if parts.volume_cells() > 0 => format!("{model}: fit to simulate\n"),
-        0 => format!("{model}: fit to touch; a surface has no inside to simulate\n"),
-        count => format!("{model}: unfit to simulate, {count} findings\n"),
-    };
-    Done {
-        stdout: verdict + &remarks(parts),
-        held: findings == 0,
-        ..Done::default()
-    }
-}
-
-/// Findings and warnings, one a line.
-fn remarks(parts: &Parts) -> String {
-    let mut text = String::new();
-    let findings = defect::findings(parts);
-    for finding in findings.iter().take(SHOWN) {
-        let _ = writeln!(text, "finding  {finding}");
-    }
-    if let Some(more) = findings.len().checked_sub(SHOWN + 1) {
-        let _ = writeln!(text, "finding  and {} more", more + 1);
-    }
-    for warning in defect::warnings(parts) {
-        let _ = writeln!(text, "warning  {warning}");
-    }
-    text
-}
-
-/// Write a mesh as `.vtu`, or its outside as `.ply` or `.obj`.
-pub(super) fn write(parts: &Parts, target: &Path, units: &Units) -> Result<Done, Failure> {
-    let refused =
-        |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", target.display()));
-    let bytes = match format_of(target) {
-        Some(Format::Vtu) => vtu_write::write(parts, units).map(String::into_bytes),
-        Some(Format::Ply) => ply_write::write(parts, units),
-        Some(Format::Obj) => {
-            obj_write::write(&Painted::plain(parts), units).map(String::into_bytes)
-        }
-        _ => {
-            let expected = "expected a file that ends in .vtu, or in .ply or .obj for the outside; \
-                            only a lattice has the masses and links of a .fem file";
-            return Err(refused(&expected));
-        }
-    };
-    let bytes = bytes.map_err(|error| refused(&error))?;
-    std::fs::write(target, bytes).map_err(|error| refused(&error))?;
-    Ok(Done {
-        stdout: format!("{}\n", target.display()),
-        held: true,
-        ..Done::default()
-    })
+/// Writes a mesh as `.vtu`, or its outside as `.ply` or `.obj`.
+pub(super) fn write(
+    parts: &MixedMesh,
+    target: &Path,
+    units: &Units,
+) -> Result<CommandOutcome, Failure> {
+    let expected = "a file that ends in .vtu, or in .ply or .obj for the outside; \
+                    only a lattice has the masses and links of a .fem file";
+    put_mesh(&parts.clone().into(), target, units, expected)
 }

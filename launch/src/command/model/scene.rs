@@ -1,34 +1,37 @@
-//! Scenes as models: what a session would touch, what it costs a tick, and its cells for other programs.
+//! Scenes as models: the tissue of a session, its cost per tick, and its cells for other programs.
 //!
 //! Source: ours. Costs are counted, not measured: `palpate bench` measures.
 
 use std::fmt::Write as _;
 
-use palpate_geometry::mesh::Parts;
+use palpate_geometry::mesh::MixedMesh;
 use palpate_scene as scene;
 use palpate_scene::{
-    Block, BlockError, BlockSolver, Body, LinkedBlock, LinkedVoxels, Scene, Volume,
+    Block, BlockSolver, MeshBody, Scene, SceneBody, SceneError, VoxelBlock, VoxelBody,
 };
 use palpate_session::lab;
 use palpate_transport::clock::PERIOD;
-use palpate_twin::Tissue as _;
-use palpate_twin::law::{Material, tissue};
-use palpate_voxel::matter::Matter;
+use palpate_twin::law::{Material, tissue_library};
+use palpate_twin::{Tissue as _, TissueCaps};
+use palpate_voxel::material::VoxelMaterial;
 
-use super::{Done, Failure};
+use super::{Failure, bad_input};
 
-/// The scene that a model's name means, if it means one.
+/// Loads the scene that a model's name denotes; none if it denotes no scene.
 pub(super) fn load(model: &str) -> Result<Option<Scene>, Failure> {
-    let is_scene = scene::names().contains(&model) || model.ends_with(".toml");
+    let is_scene = scene::built_in_names().contains(&model) || model.ends_with(".toml");
     let scene = is_scene.then(|| lab::load_scene(model, "MODEL"));
     Ok(scene.transpose()?)
 }
 
-/// Describe it.
-pub(super) fn inspect(scene: &Scene) -> Result<Done, Failure> {
-    let named = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", scene.name));
+/// Describes the scene.
+pub(super) fn words(scene: &Scene) -> Result<String, Failure> {
+    let caps = || -> Result<TissueCaps, Failure> {
+        let built = scene.build().map_err(bad_input(&scene.name))?;
+        Ok(built.caps())
+    };
     let mut text = format!("scene    {}, {}\n", scene.name, scene.method());
-    // Writing to a string cannot fail.
+    // writing to a string cannot fail
     let _ = writeln!(
         text,
         "tool     ball of {} mm, {} N/m",
@@ -36,153 +39,130 @@ pub(super) fn inspect(scene: &Scene) -> Result<Done, Failure> {
         scene.tool_stiffness_npm
     );
     match &scene.body {
-        Body::Block(block) => {
+        SceneBody::Block(block) => {
             materials(&mut text, block);
             match block.solver {
-                BlockSolver::Explicit => cost(&mut text, block).map_err(|error| named(&error))?,
-                BlockSolver::Implicit => {
-                    let caps = scene.build().map_err(|error| named(&error))?.caps();
-                    text.push_str(&solved(caps.nodes, caps.elements));
-                }
+                BlockSolver::Explicit => cost(&mut text, block).map_err(bad_input(&scene.name))?,
+                BlockSolver::Implicit => text += &solver_text(&caps()?),
             }
         }
-        Body::Mesh(volume) => {
+        SceneBody::Mesh(volume) => {
             regions(&mut text, volume);
-            let caps = scene.build().map_err(|error| named(&error))?.caps();
-            text.push_str(&solved(caps.nodes, caps.elements));
+            text += &solver_text(&caps()?);
         }
-        Body::Linked(block) => {
-            linked(&mut text, block);
-            let caps = scene.build().map_err(|error| named(&error))?.caps();
-            let apart = format!("{}", block.spacing_m * 1e3);
-            text.push_str(&elements(caps.elements, caps.nodes, &apart));
+        SceneBody::VoxelBlock(block) => {
+            describe_voxel_model(&mut text, block);
+            text += &voxel_size_text(&caps()?, &format!("{}", block.spacing_m * 1e3));
         }
-        Body::Voxels(body) => {
+        SceneBody::VoxelBody(body) => {
             voxels(&mut text, body);
-            let caps = scene.build().map_err(|error| named(&error))?.caps();
             let [x, y, z] = body.frame.spacing_m.map(|m| m * 1e3);
-            let apart = format!("{x:.3} x {y:.3} x {z:.3}");
-            text.push_str(&elements(caps.elements, caps.nodes, &apart));
+            text += &voxel_size_text(&caps()?, &format!("{x:.3} x {y:.3} x {z:.3}"));
         }
-        Body::Flat(sheet) => {
+        SceneBody::Flat(sheet) => {
             let [left_npm, right_npm] = sheet.stiffness_npm;
             let _ = writeln!(
                 text,
                 "sheet    flat, {left_npm} N/m on the left to {right_npm} N/m on the right"
             );
         }
-        Body::Lattice { .. } => {
-            let caps = scene.build().map_err(|error| named(&error))?.caps();
-            let _ = writeln!(
-                text,
-                "springs  {} nodes, {} links",
-                caps.nodes, caps.elements
-            );
+        SceneBody::Lattice { .. } => {
+            let caps = caps()?;
+            let (nodes, links) = (caps.nodes, caps.elements);
+            let _ = writeln!(text, "springs  {nodes} nodes, {links} links");
         }
     }
-    Ok(done(text))
+    Ok(text)
 }
 
-/// A scene that was read is fit if its tissue can be built.
-pub(super) fn validate(model: &str, scene: &Scene) -> Result<Done, Failure> {
-    let (verdict, held) = match scene.build() {
-        Ok(_) => (format!("{model}: fit to simulate\n"), true),
-        Err(error) => (format!("{model}: unfit to simulate: {error}\n"), false),
-    };
-    Ok(Done {
-        held,
-        ..done(verdict)
-    })
-}
-
-/// What the implicit solver solves.
-fn solved(nodes: usize, cells: usize) -> String {
+/// Size and cost of an implicit solver.
+fn solver_text(caps: &TissueCaps) -> String {
+    let (nodes, elements) = (caps.nodes, caps.elements);
     format!(
-        "cells    {cells}, with {nodes} nodes that move\nstep     solved as a whole: for virtual time \
-         (`palpate lab`); `palpate run` measures first\n"
+        "cells    {elements}, with {nodes} nodes that move\nstep     implicit: for virtual time \
+         (`palpate lab`); `palpate run` measures its time first\n"
     )
 }
 
-/// Elements and links of either kind of linked volume.
-fn elements(count: usize, free: usize, apart_mm: &str) -> String {
+/// Size of a voxel model: nodes and links.
+fn voxel_size_text(caps: &TissueCaps, apart_mm: &str) -> String {
+    let (nodes, elements) = (caps.nodes, caps.elements);
     format!(
-        "elements {count}, {free} of them free, {apart_mm} mm apart, linked to 6 neighbours; can be cut\n"
+        "nodes    {elements}, {nodes} of them free, {apart_mm} mm apart, linked to 6 neighbours; can be cut\n"
     )
 }
 
-/// Where the voxels of a linked volume come from, and its tissues.
-fn voxels(text: &mut String, body: &LinkedVoxels) {
+/// Source of the voxels of a voxel model, and its tissues.
+fn voxels(text: &mut String, body: &VoxelBody) {
     let [x, y, z] = body.size_m().map(|size_m| size_m * 1e3);
     let bonded = if body.separate {
         "an object for each label"
     } else {
         "one bonded body"
     };
-    // Writing to a string cannot fail.
+    // writing to a string cannot fail
     let _ = writeln!(
         text,
-        "voxels   {}\nbody     {x:.1} x {y:.1} x {z:.1} mm, {bonded}, its lowest elements held",
+        "voxels   {}\nbody     {x:.1} x {y:.1} x {z:.1} mm, {bonded}, its lowest nodes fixed",
         body.source
     );
-    for (tissue, amount) in body.tissues.iter().zip(body.amounts()) {
-        let matter = &tissue.matter;
+    for (tissue, amount) in body.tissues.iter().zip(body.node_counts()) {
+        let material = &tissue.material;
         let _ = writeln!(
             text,
-            "label    {}: {}, {amount} elements, links of {:.0} Pa, cut for {} J/m2{}{}",
+            "label    {}: {}, {amount} nodes, links of {:.0} Pa, cut for {} J/m2{}{}",
             tissue.label,
-            matter.name,
-            matter.modulus_pa,
-            matter.toughness_jpm2,
-            if tissue.held { ", held" } else { "" },
+            material.name,
+            material.modulus_pa,
+            material.toughness_jpm2,
+            if tissue.fixed { ", fixed" } else { "" },
             if tissue.is_lump { ", a lump" } else { "" }
         );
     }
 }
 
-/// Layers and balls of a linked volume.
-fn linked(text: &mut String, block: &LinkedBlock) {
+/// Layers and balls of a voxel model.
+fn describe_voxel_model(text: &mut String, block: &VoxelBlock) {
     let [x, y, z] = block.size_m.map(|size_m| size_m * 1e3);
-    let say = |what: String, matter: &Matter| {
+    let describe = |what: String, material: &VoxelMaterial| {
         format!(
             "{what}: {}, links of {:.0} Pa, cut for {} J/m2\n",
-            matter.name, matter.modulus_pa, matter.toughness_jpm2
+            material.name, material.modulus_pa, material.toughness_jpm2
         )
     };
-    // Writing to a string cannot fail.
+    // writing to a string cannot fail
     let _ = writeln!(
         text,
         "block    {x:.1} x {y:.1} x {z:.1} mm on a rigid ground"
     );
-    for (thickness_m, matter) in &block.layers {
-        text.push_str(&say(
-            format!("layer    {:.1} mm", thickness_m * 1e3),
-            matter,
-        ));
+    for layer in &block.layers {
+        let what = format!("layer    {:.1} mm", layer.thickness_m * 1e3);
+        text.push_str(&describe(what, &layer.material));
     }
-    for (centre_m, radius_m, matter) in &block.balls {
-        let at = centre_m * 1e3;
+    for ball in &block.inclusions {
+        let at = ball.centre_m * 1e3;
         let place = format!("{:.1}, {:.1}, {:.1} mm", at.x, at.y, at.z);
-        let ball = format!("ball     {:.1} mm at {place}", radius_m * 1e3);
-        text.push_str(&say(ball, matter));
+        let what = format!("ball     {:.1} mm at {place}", ball.radius_m * 1e3);
+        text.push_str(&describe(what, &ball.material));
     }
 }
 
-/// Groups of cells of a mesh file, with the source of those of the library.
-fn regions(text: &mut String, volume: &Volume) {
+/// Groups of cells of a mesh file, with the sources of library materials.
+fn regions(text: &mut String, volume: &MeshBody) {
     let [low_m, high_m] = volume.corners_m();
     let size_mm = (high_m - low_m) * 1e3;
-    let held = volume.held.iter().filter(|held| **held).count();
-    // Writing to a string cannot fail.
+    let fixed = volume.fixed.iter().filter(|fixed| **fixed).count();
+    // writing to a string cannot fail
     let _ = writeln!(
         text,
-        "body     {:.1} x {:.1} x {:.1} mm, {held} of {} nodes held",
+        "body     {:.1} x {:.1} x {:.1} mm, {fixed} of {} nodes fixed",
         size_mm.x,
         size_mm.y,
         size_mm.z,
-        volume.held.len()
+        volume.fixed.len()
     );
-    for (index, part) in volume.parts.iter().enumerate() {
-        let (cells, volume_m3) = volume.amount(index);
+    for (index, part) in volume.materials.iter().enumerate() {
+        let (cells, volume_m3) = volume.material_amount(index);
         let lump = if part.is_lump { ", a lump" } else { "" };
         let what = format!(
             "group {}, {cells} cells, {:.3} ml{lump}",
@@ -193,7 +173,7 @@ fn regions(text: &mut String, volume: &Volume) {
     }
 }
 
-/// Layers and inclusions, with the source of those of the library.
+/// Layers and inclusions, with the sources of library materials.
 fn materials(text: &mut String, block: &Block) {
     let [x, y, z] = block.size_m.map(|size_m| size_m * 1e3);
     let _ = writeln!(
@@ -213,37 +193,40 @@ fn materials(text: &mut String, block: &Block) {
         );
         ("inclusion", &inclusion.name, inclusion.material, what)
     });
-    for (kind, name, stuff, what) in layers.chain(inclusions) {
-        material(text, kind, name, &stuff, &what);
+    for (kind, name, layer_material, what) in layers.chain(inclusions) {
+        material(text, kind, name, &layer_material, &what);
     }
 }
 
-/// One material, with its source if it is one of the library.
+/// Describes one material, with its source if it is in the library.
 fn material(text: &mut String, kind: &str, name: &str, material: &Material, what: &str) {
     let (young_kpa, poisson) = (material.young_pa() * 1e-3, material.poisson());
     let density = material.density_kgpm3();
-    // Writing to a string cannot fail.
+    // writing to a string cannot fail
     let _ = writeln!(
         text,
         "{kind} {name}: {what}, {young_kpa:.2} kPa, nu {poisson}, {density:.0} kg/m3"
     );
-    let published = tissue::find(name).filter(|known| known.young_pa == material.young_pa());
+    let published =
+        tissue_library::find(name).filter(|known| known.young_pa == material.young_pa());
     if let Some(known) = published {
         let _ = writeln!(text, "          {}: {}", known.source, known.note);
     }
 }
 
-/// Cells, sub-steps and what makes stiff cells steppable.
-fn cost(text: &mut String, block: &Block) -> Result<(), BlockError> {
-    let solver = block.solver()?;
+/// Describes cells, sub-steps and the treatment of stiff cells.
+fn cost(text: &mut String, block: &Block) -> Result<(), SceneError> {
+    let solver = block.explicit_solver()?;
     let (caps, classes) = (solver.caps(), solver.class_cells());
     let slowest = classes.iter().rposition(|&cells| cells > 0).unwrap_or(0);
-    // cells of class c go every 2^c sub-steps, and all of them at the end of a tick
+    // cells of class c step every 2^c sub-steps, and all of them at the end of a tick
     let least = (PERIOD.s() / solver.substep_s()).ceil().max(1.0) as usize;
     let substeps = least.next_multiple_of(1 << slowest);
-    let rows = classes.iter().enumerate();
-    let steps: usize = rows.map(|(class, cells)| cells * (substeps >> class)).sum();
-    // Writing to a string cannot fail.
+    let class_counts = classes.iter().enumerate();
+    let steps: usize = class_counts
+        .map(|(class, cells)| cells * (substeps >> class))
+        .sum();
+    // writing to a string cannot fail
     let _ = writeln!(
         text,
         "cells    {}, with {} nodes\nstep     {:.0} us at rest: {substeps} sub-steps a tick of 1 ms, \
@@ -252,8 +235,8 @@ fn cost(text: &mut String, block: &Block) -> Result<(), BlockError> {
         caps.nodes,
         solver.substep_s() * 1e6,
     );
-    let (nodes, numbers) = solver.coupled();
-    let added = 100.0 * solver.stiff_mass_kg() / mass_kg(block)?;
+    let (nodes, numbers) = solver.coupling_size();
+    let added = 100.0 * solver.stiff_added_mass_kg() / mass_kg(block)?;
     let _ = if nodes > 0 {
         writeln!(
             text,
@@ -275,40 +258,31 @@ fn cost(text: &mut String, block: &Block) -> Result<(), BlockError> {
 }
 
 /// Mass of its cells \[kg\].
-fn mass_kg(block: &Block) -> Result<f64, BlockError> {
-    let (nested, stuff) = block.grids()?;
-    let levels = nested.levels.iter().zip(&stuff);
-    let masses = levels.map(|(level, stuff)| {
+fn mass_kg(block: &Block) -> Result<f64, SceneError> {
+    let (nested, materials) = block.grids_and_materials()?;
+    let levels = nested.levels.iter().zip(&materials);
+    let masses = levels.map(|(level, materials)| {
         let [wide, long, _] = level.cells;
-        let kept = stuff
-            .densities_kgpm3
-            .iter()
-            .enumerate()
-            .filter(|(cell, _)| {
-                !level.is_replaced([cell % wide, cell / wide % long, cell / (wide * long)])
-            });
+        let kept = materials.iter().enumerate().filter(|(cell, _)| {
+            !level.is_replaced([cell % wide, cell / wide % long, cell / (wide * long)])
+        });
         let volume_m3: f64 = level.edge_m.iter().product();
-        kept.map(|(_, density)| density * volume_m3).sum::<f64>()
+        kept.map(|(_, material)| material.density_kgpm3 * volume_m3)
+            .sum::<f64>()
     });
     Ok(masses.sum())
 }
 
-/// Its cells as a mesh, if it is a continuum.
-pub(super) fn parts(scene: &Scene) -> Result<Option<Parts>, Failure> {
-    let named = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", scene.name));
+/// Cells of a continuum as a mesh; none for other scenes.
+pub(super) fn parts(scene: &Scene) -> Result<Option<MixedMesh>, Failure> {
     Ok(match &scene.body {
-        Body::Lattice { .. } | Body::Flat(_) | Body::Linked(_) | Body::Voxels(_) => None,
-        Body::Mesh(volume) => Some(volume.to_parts()),
-        Body::Block(block) => Some(block.parts().map_err(|error| named(&error))?),
+        SceneBody::Lattice { .. }
+        | SceneBody::Flat(_)
+        | SceneBody::VoxelBlock(_)
+        | SceneBody::VoxelBody(_) => None,
+        SceneBody::Mesh(volume) => Some(volume.to_mixed_mesh()),
+        SceneBody::Block(block) => Some(block.to_mixed_mesh().map_err(bad_input(&scene.name))?),
     })
-}
-
-fn done(stdout: String) -> Done {
-    Done {
-        stdout,
-        held: true,
-        ..Done::default()
-    }
 }
 
 #[cfg(test)]
@@ -316,28 +290,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scene_is_described_with_its_sources_and_its_cost() {
+    fn scene_description_has_sources_and_cost() {
         let scene = load("layered").expect("built in").expect("a scene");
-        let text = inspect(&scene).expect("a block").stdout;
+        let text = words(&scene).expect("a block");
         for part in ["muscle", "Pailler-Mattei", "sub-steps", "% more at rest"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let block = load("block").expect("built in").expect("a scene");
-        let text = inspect(&block).expect("a block").stdout;
+        let text = words(&block).expect("a block");
         assert!(text.contains("no cell is too stiff"), "{text}");
         let mut scene = load("layers-nodule").expect("built in").expect("a scene");
-        let coupled = inspect(&scene).expect("a block").stdout;
+        let coupled = words(&scene).expect("a block");
         assert!(coupled.contains("are coupled"), "{coupled}");
-        if let Body::Block(block) = &mut scene.body {
-            block.params.stiff = palpate_fem::explicit::Stiff::Mass;
+        if let SceneBody::Block(block) = &mut scene.body {
+            block.params.stiff_cells = palpate_fem::explicit::StiffCellMethod::MassScaling;
         }
-        let heavy = inspect(&scene).expect("a block").stdout;
+        let heavy = words(&scene).expect("a block");
         assert!(heavy.contains("% more at rest"), "{heavy}");
         let sheet = load("sheet").expect("built in").expect("a scene");
-        assert!(inspect(&sheet).expect("springs").stdout.contains("springs"));
+        assert!(words(&sheet).expect("springs").contains("springs"));
         assert!(parts(&sheet).expect("known").is_none());
         let mound = load("mound").expect("built in").expect("a scene");
-        let text = inspect(&mound).expect("a body").stdout;
+        let text = words(&mound).expect("a body");
         for part in [
             "implicit",
             "lump: group 2, 6 cells",
@@ -354,10 +328,10 @@ mod tests {
     }
 
     #[test]
-    fn a_scene_file_finds_its_mesh_beside_it() {
+    fn scene_file_finds_its_mesh_in_its_folder() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| folder.path().join(name);
-        let text = palpate_scene::text("mound").expect("built in");
+        let text = palpate_scene::scene_text("mound").expect("built in");
         std::fs::write(at("own.toml"), text.replace("mound.msh", "own.msh")).expect("writable");
         let name = at("own.toml").display().to_string();
         let error = load(&name).expect_err("no mesh yet").to_string();
@@ -370,6 +344,10 @@ mod tests {
         let mut built_in = load("mound").expect("built in").expect("a scene");
         built_in.name.clone_from(&scene.name);
         assert_eq!(scene, built_in);
-        assert!(validate(&name, &scene).expect("known").held);
+        assert!(
+            super::super::Model::Scene(Box::new(scene))
+                .validation(&name)
+                .checks_passed
+        );
     }
 }

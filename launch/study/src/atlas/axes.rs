@@ -1,34 +1,36 @@
-//! What of the atlas a command line or a file replaces: which charts, and the values along their axes.
+//! Axes of the atlas that a command line or a file replaces: the charts, and the values along their axes.
 //!
-//! Source: ours. The plant stays RP-1, as every way but the last has it by formula. A list replaces the values
-//! of that axis in every chart that has it; the chart of sampled walls, whose delay is whole periods of its own
-//! loop, keeps its axes. `direct` points of the line's chart keep their delay: longer ones swing.
+//! Source: ours. The plant stays RP-1, as the formulas of all ways but the last assume it. A list replaces the values
+//! of that axis in every chart that has it. The chart of sampled walls, whose delay is whole periods of its own
+//! loop, keeps its axes. `direct` points of the line chart keep their delay: longer ones oscillate.
 
+use palpate_analysis::Failure;
 use palpate_transport::coupling::Mode;
 use serde::Deserialize;
 
-use super::{Chart, Extent, Point, plan};
+use super::{AtlasChart, AtlasPoint, plan};
+use crate::messages::{within, wrong};
 
 /// Most values of one axis.
 const VALUES_MAX: usize = 50;
 
-/// Most points of an atlas: hours on two cores.
+/// Most points of an atlas: hours of work on two cores.
 const POINTS_MAX: usize = 5000;
 
-/// Grips of which the charts of hands know.
+/// Grips of the charts with a hand.
 const GRIPS: [&str; 2] = ["light", "firm"];
 
-/// The fields of `--config` and `--set`; what is not given is as [`mod@super::plan`] has it.
+/// Fields of `--config` and `--set`; defaults are those of [`mod@super::plan`].
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Axes {
-    /// Seed of what sessions draw: the delays of packets under jitter.
+pub struct AtlasAxes {
+    /// Seed of the sessions: the delays of packets under jitter.
     pub seed: Option<u64>,
-    /// Charts that are drawn: wall, line, jitter, direct, ends.
-    pub charts: Option<Vec<Chart>>,
+    /// Selected charts: wall, line, jitter, direct, ends.
+    pub charts: Option<Vec<AtlasChart>>,
     /// One-way delays of waves \[ms\].
     pub oneway_ms: Option<Vec<f64>>,
-    /// By how much later a packet may be \[ms\], of the charts jitter and direct.
+    /// Largest additional delays of a packet \[ms\], of the charts jitter and direct.
     pub jitter_ms: Option<Vec<f64>>,
     /// Wave impedances of the charts line and jitter \[N s/m\].
     pub b_nspm: Option<Vec<f64>>,
@@ -40,58 +42,35 @@ pub struct Axes {
     pub grip: Option<Vec<String>>,
 }
 
-/// An axis that cannot be drawn.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AxesError {
-    /// Not TOML, or a field that the atlas does not have.
-    #[error("{place}: {message}")]
-    Parse {
-        /// The file, or the flag as it was given.
-        place: String,
-        /// What the parser says.
-        message: String,
-    },
-    /// `--set` without `=`.
-    #[error("--set {text}: expected FIELD=VALUE, as in oneway_ms=[10, 100]")]
-    Assignment {
-        /// What was given.
-        text: String,
-    },
-    /// A value out of its range, or a list too long or empty.
-    #[error("{field} is {found}; expected {expected}")]
-    Field {
-        /// The field.
-        field: &'static str,
-        /// What it is.
-        found: String,
-        /// What would be right.
-        expected: String,
-    },
-}
-
-impl Axes {
-    /// From a file named `place`, with assignments over it, and a seed over both.
+impl AtlasAxes {
+    /// Reads the axes from a file named `place`, with assignments over it, and a seed over both.
     ///
     /// # Errors
-    /// [`AxesError`] names file or flag, field, value, and what would be right.
+    /// [`Failure::Usage`] names file or flag, field, value, and the expected value.
     pub fn read(
         file: Option<(&str, &str)>,
         set: &[String],
         seed: Option<u64>,
-    ) -> Result<Self, AxesError> {
-        let wrong = |place: &str, error: toml::de::Error| AxesError::Parse {
-            place: place.to_owned(),
-            message: error.to_string().trim_end().to_owned(),
+    ) -> Result<Self, Failure> {
+        let refused =
+            |place: &str, why: &str| Failure::Usage(format!("{place}: {}", why.trim_end()));
+        let mut all = toml::Table::new();
+        let mut add = |text: &str| -> Result<(), toml::de::Error> {
+            // each text is parsed by itself first, so that the error refers to it
+            let _: Self = toml::from_str(text)?;
+            all.extend(toml::from_str::<toml::Table>(text)?);
+            Ok(())
         };
-        let mut axes = match file {
-            Some((place, text)) => toml::from_str(text).map_err(|error| wrong(place, error))?,
-            None => Self::default(),
-        };
+        if let Some((place, text)) = file {
+            add(text).map_err(|error| refused(place, &error.to_string()))?;
+        }
         for text in set {
+            let place = format!("--set {text}");
             let Some((field, value)) = text.split_once('=') else {
-                return Err(AxesError::Assignment { text: text.clone() });
+                let expected = "expected FIELD=VALUE, as in oneway_ms=[10, 100]";
+                return Err(refused(&place, expected));
             };
-            // one value is a list of one
+            // a single value is a list of one
             let value = value.trim();
             let listed = value.starts_with('[') || field.trim() == "seed";
             let words = value.chars().all(|c| c.is_ascii_alphabetic());
@@ -100,56 +79,35 @@ impl Axes {
                 (false, true) => format!("[\"{value}\"]"),
                 (false, false) => format!("[{value}]"),
             };
-            let place = format!("--set {text}");
-            let one: Self = toml::from_str(&format!("{} = {value}", field.trim()))
-                .map_err(|error| wrong(&place, error))?;
-            axes = one.over(axes);
+            let text = format!("{} = {value}", field.trim());
+            add(&text).map_err(|error| refused(&place, &error.to_string()))?;
         }
+        let axes: Result<Self, _> = all.try_into();
+        let mut axes = axes.map_err(|error| Failure::Usage(error.to_string()))?;
         axes.seed = seed.or(axes.seed);
-        axes.validate()?;
+        axes.validate().map_err(Failure::Usage)?;
         Ok(axes)
     }
 
-    /// These over others.
-    fn over(self, below: Self) -> Self {
-        Self {
-            seed: self.seed.or(below.seed),
-            charts: self.charts.or(below.charts),
-            oneway_ms: self.oneway_ms.or(below.oneway_ms),
-            jitter_ms: self.jitter_ms.or(below.jitter_ms),
-            b_nspm: self.b_nspm.or(below.b_nspm),
-            wall_npm: self.wall_npm.or(below.wall_npm),
-            slave_npm: self.slave_npm.or(below.slave_npm),
-            grip: self.grip.or(below.grip),
-        }
-    }
-
-    fn validate(&self) -> Result<(), AxesError> {
-        let wrong = |field, found: String, expected: String| AxesError::Field {
-            field,
-            found,
-            expected,
-        };
-        let count = |field, count: usize| {
-            let expected = format!("a list of 1 to {VALUES_MAX} values");
-            match (1..=VALUES_MAX).contains(&count) {
-                true => Ok(()),
-                false => Err(wrong(field, format!("a list of {count}"), expected)),
+    fn validate(&self) -> Result<(), String> {
+        let count = |field, count: usize| match (1..=VALUES_MAX).contains(&count) {
+            true => Ok(()),
+            false => {
+                let expected = format!("a list of 1 to {VALUES_MAX} values");
+                Err(wrong(field, format!("a list of {count}"), &expected))
             }
         };
-        for (field, values, low, high, unit) in [
-            ("oneway_ms", &self.oneway_ms, 0.0, 2000.0, "ms"),
-            ("jitter_ms", &self.jitter_ms, 0.0, 1000.0, "ms"),
-            ("b_nspm", &self.b_nspm, 0.1, 1000.0, "N s/m"),
-            ("wall_npm", &self.wall_npm, 0.0, 1e5, "N/m"),
-            ("slave_npm", &self.slave_npm, 10.0, 1e5, "N/m"),
+        for (field, values, range, unit) in [
+            ("oneway_ms", &self.oneway_ms, 0.0..=2000.0, "ms"),
+            ("jitter_ms", &self.jitter_ms, 0.0..=1000.0, "ms"),
+            ("b_nspm", &self.b_nspm, 0.1..=1000.0, "N s/m"),
+            ("wall_npm", &self.wall_npm, 0.0..=1e5, "N/m"),
+            ("slave_npm", &self.slave_npm, 10.0..=1e5, "N/m"),
         ] {
             let Some(values) = values else { continue };
             count(field, values.len())?;
-            let strange = values.iter().find(|value| !(low..=high).contains(*value));
-            if let Some(value) = strange {
-                let expected = format!("{low} to {high} {unit}");
-                return Err(wrong(field, value.to_string(), expected));
+            for &value in values {
+                within(field, value, range.clone(), unit)?;
             }
         }
         if let Some(charts) = &self.charts {
@@ -159,81 +117,72 @@ impl Axes {
             return Ok(());
         };
         count("grip", grips.len())?;
-        let strange = grips.iter().find(|grip| !GRIPS.contains(&grip.as_str()));
-        strange.map_or(Ok(()), |grip| {
-            Err(wrong("grip", grip.clone(), GRIPS.join(" or ")))
-        })
+        let unknown = grips.iter().find(|grip| !GRIPS.contains(&grip.as_str()));
+        unknown.map_or(Ok(()), |grip| Err(wrong("grip", grip, &GRIPS.join(" or "))))
     }
 
-    /// Points of the atlas with these axes, not yet found.
+    /// Points of the atlas with these axes, without estimates; every `step`-th of each chart.
     ///
     /// # Errors
-    /// [`AxesError::Field`] if they are too many, or none.
-    pub fn plan(&self, extent: Extent) -> Result<Vec<Point>, AxesError> {
-        if *self
-            == (Self {
-                seed: self.seed,
-                ..Self::default()
-            })
-        {
-            return Ok(plan(extent));
-        }
-        let mut points = plan(Extent::Whole);
+    /// [`Failure::Usage`] if they are too many, or none.
+    pub fn plan(&self, step: usize) -> Result<Vec<AtlasPoint>, Failure> {
+        let mut points = plan();
         if let Some(charts) = &self.charts {
             points.retain(|point| charts.contains(&point.chart));
         }
-        let waves = |point: &Point| point.chart != Chart::Wall && point.mode == Mode::Wave.name();
-        let hands = |point: &Point| matches!(point.chart, Chart::Direct | Chart::Ends);
-        let jitters = |point: &Point| matches!(point.chart, Chart::Jitter | Chart::Direct);
-        points = varied(points, self.oneway_ms.as_deref(), waves, |point, ms| {
+        let waves =
+            |point: &AtlasPoint| point.chart != AtlasChart::Wall && point.mode == Mode::Wave.name();
+        let hands =
+            |point: &AtlasPoint| matches!(point.chart, AtlasChart::Direct | AtlasChart::Ends);
+        let jitters =
+            |point: &AtlasPoint| matches!(point.chart, AtlasChart::Jitter | AtlasChart::Direct);
+        points = varied(points, &self.oneway_ms, waves, |point, ms| {
             point.oneway_ms = Some(*ms);
         });
-        points = varied(points, self.jitter_ms.as_deref(), jitters, |point, ms| {
+        points = varied(points, &self.jitter_ms, jitters, |point, ms| {
             point.jitter_ms = *ms;
         });
-        let of_b = |point: &Point| waves(point) && point.b_nspm.is_some();
-        points = varied(points, self.b_nspm.as_deref(), of_b, |point, b| {
+        let of_b = |point: &AtlasPoint| waves(point) && point.b_nspm.is_some();
+        points = varied(points, &self.b_nspm, of_b, |point, b| {
             point.b_nspm = Some(*b);
         });
-        let of_wall = |point: &Point| point.wall_npm.is_some();
-        points = varied(points, self.wall_npm.as_deref(), of_wall, |point, npm| {
+        let of_wall = |point: &AtlasPoint| point.wall_npm.is_some();
+        points = varied(points, &self.wall_npm, of_wall, |point, npm| {
             point.wall_npm = Some(*npm);
         });
-        // nothing is shown of no wall
+        // without a wall there is no stiffness to display
         points.retain(|point| hands(point) || point.wall_npm != Some(0.0));
-        let of_slave = |point: &Point| point.slave_npm.is_some();
-        points = varied(points, self.slave_npm.as_deref(), of_slave, |point, npm| {
+        let of_slave = |point: &AtlasPoint| point.slave_npm.is_some();
+        points = varied(points, &self.slave_npm, of_slave, |point, npm| {
             point.slave_npm = Some(*npm);
         });
-        points = varied(points, self.grip.as_deref(), hands, |point, grip| {
+        points = varied(points, &self.grip, hands, |point, grip| {
             let known = GRIPS.into_iter().find(|known| known == grip);
             point.grip = known.unwrap_or(point.grip);
         });
         if points.is_empty() || points.len() > POINTS_MAX {
-            return Err(AxesError::Field {
-                field: "the atlas",
-                found: format!("{} points", points.len()),
-                expected: format!("1 to {POINTS_MAX}"),
-            });
+            let (found, expected) = (points.len(), format!("1 to {POINTS_MAX}"));
+            let found = format!("{found} points");
+            return Err(Failure::Usage(wrong("the atlas", found, &expected)));
         }
-        // chart by chart, as a plan is: over all of them a small chart would vanish
+        // chart by chart, as in the plan: over all of them a small chart would vanish
         let charts = points.chunk_by(|a, b| a.chart == b.chart);
-        let drawn = charts.flat_map(|chart| chart.iter().step_by(extent.step()).cloned());
+        let drawn = charts.flat_map(|chart| chart.iter().step_by(step).cloned());
         Ok(drawn.collect())
     }
 }
 
-/// Points with every value of an axis instead of those that they have, where they have the axis; each once.
+/// Points with every value of an axis in place of their own, if they have the axis; duplicates removed.
 fn varied<T>(
-    points: Vec<Point>,
-    values: Option<&[T]>,
-    has: impl Fn(&Point) -> bool,
-    put: impl Fn(&mut Point, &T),
-) -> Vec<Point> {
+    points: Vec<AtlasPoint>,
+    values: &Option<Vec<T>>,
+    has: impl Fn(&AtlasPoint) -> bool,
+    set_value: impl Fn(&mut AtlasPoint, &T),
+) -> Vec<AtlasPoint> {
     let Some(values) = values else {
         return points;
     };
-    let mut all: Vec<Point> = Vec::new();
+    let mut all: Vec<AtlasPoint> = Vec::new();
     for point in points {
         if !has(&point) {
             all.push(point);
@@ -241,8 +190,8 @@ fn varied<T>(
         }
         for value in values {
             let mut one = point.clone();
-            put(&mut one, value);
-            // beyond what is refused it does not matter which
+            set_value(&mut one, value);
+            // beyond the limit the selection does not matter
             if all.len() <= POINTS_MAX && !all.contains(&one) {
                 all.push(one);
             }
@@ -253,36 +202,43 @@ fn varied<T>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::SKETCH_STEP;
     use super::*;
 
-    fn axes(set: &[&str]) -> Result<Axes, AxesError> {
+    fn axes(set: &[&str]) -> Result<AtlasAxes, Failure> {
         let set: Vec<String> = set.iter().map(ToString::to_string).collect();
-        Axes::read(None, &set, None)
+        AtlasAxes::read(None, &set, None)
     }
 
     #[test]
-    fn nothing_given_is_the_atlas_as_it_is() {
+    fn default_axes_keep_the_plan() {
         let plain = axes(&["seed=4"]).expect("a seed");
-        assert_eq!(plain.plan(Extent::Sketch), Ok(plan(Extent::Sketch)));
+        assert_eq!(plain.plan(1), Ok(plan()));
+        let whole = plan();
+        let sketch = AtlasChart::ALL.into_iter().flat_map(|chart| {
+            let points = whole.iter().filter(move |point| point.chart == chart);
+            points.step_by(SKETCH_STEP).cloned()
+        });
+        assert_eq!(plain.plan(SKETCH_STEP), Ok(sketch.collect()));
         assert_eq!(plain.seed, Some(4));
     }
 
     #[test]
-    fn a_list_replaces_the_values_of_its_axis() {
-        let given = axes(&[
+    fn list_replaces_values_of_its_axis() {
+        let selected = axes(&[
             "charts=[\"line\", \"ends\"]",
             "oneway_ms=[7, 70]",
             "wall_npm=300",
         ]);
-        let points = given.and_then(|axes| axes.plan(Extent::Whole));
+        let points = selected.and_then(|axes| axes.plan(1));
         let points = points.expect("points");
         let waves = || points.iter().filter(|p| p.mode == "wave");
         assert!(waves().all(|p| [Some(7.0), Some(70.0)].contains(&p.oneway_ms)));
         assert!(points.iter().all(|p| p.wall_npm == Some(300.0)));
-        let lines = waves().filter(|p| p.chart == Chart::Line);
+        let lines = waves().filter(|p| p.chart == AtlasChart::Line);
         // three impedances, and b = 10 with two more controllers, over two delays
         assert_eq!(lines.count(), 2 * (3 + 2));
-        let ends = waves().filter(|p| p.chart == Chart::Ends);
+        let ends = waves().filter(|p| p.chart == AtlasChart::Ends);
         assert_eq!(ends.count(), 2 * 3 * 2, "delays, controllers, grips");
         for (place, point) in points.iter().enumerate() {
             assert!(!points[..place].contains(point), "{point:?}");
@@ -290,25 +246,27 @@ mod tests {
     }
 
     #[test]
-    fn issue_a_sketch_with_axes_lost_small_charts() {
-        let given = axes(&["charts=[\"line\", \"jitter\", \"direct\"]", "slave_npm=900"]);
-        let points = given.and_then(|axes| axes.plan(Extent::Sketch));
+    fn issue_sketch_with_axes_lost_small_charts() {
+        let selected = axes(&["charts=[\"line\", \"jitter\", \"direct\"]", "slave_npm=900"]);
+        let points = selected.and_then(|axes| axes.plan(SKETCH_STEP));
         let points = points.expect("points");
-        for chart in [Chart::Line, Chart::Jitter, Chart::Direct] {
+        for chart in [AtlasChart::Line, AtlasChart::Jitter, AtlasChart::Direct] {
             assert!(points.iter().any(|p| p.chart == chart), "{chart:?}");
         }
-        let one = axes(&["b_nspm=7"]).and_then(|axes| axes.plan(Extent::Sketch));
-        let of = |points: &[Point]| Chart::ALL.map(|c| points.iter().any(|p| p.chart == c));
-        assert_eq!(of(&one.expect("points")), of(&plan(Extent::Sketch)));
+        let one = axes(&["b_nspm=7"]).and_then(|axes| axes.plan(SKETCH_STEP));
+        let of =
+            |points: &[AtlasPoint]| AtlasChart::ALL.map(|c| points.iter().any(|p| p.chart == c));
+        assert_eq!(of(&one.expect("points")), of(&plan()));
     }
 
     #[test]
-    fn flags_win_over_the_file_and_what_is_wrong_is_named() {
+    fn flags_override_the_file_and_errors_name_the_field() {
         let file = Some(("a.toml", "grip = [\"light\"]\nseed = 2\nb_nspm = [5]\n"));
-        let read = Axes::read(file, &["b_nspm=[6, 7]".to_owned()], Some(9)).expect("good");
+        let read = AtlasAxes::read(file, &["b_nspm=[6, 7]".to_owned()], Some(9)).expect("good");
         assert_eq!((read.seed, read.b_nspm), (Some(9), Some(vec![6.0, 7.0])));
         assert_eq!(read.grip, Some(vec!["light".to_owned()]));
-        let error = Axes::read(Some(("a.toml", "rtt = 3\n")), &[], None).expect_err("no field");
+        let error =
+            AtlasAxes::read(Some(("a.toml", "rtt = 3\n")), &[], None).expect_err("no field");
         assert!(error.to_string().contains("a.toml") && error.to_string().contains("oneway_ms"));
         for (set, parts) in [
             ("oneway_ms", ["--set oneway_ms", "FIELD=VALUE"]),
@@ -321,7 +279,7 @@ mod tests {
             let error = axes(&[set]).expect_err(set).to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         }
-        let none = axes(&["charts=line", "wall_npm=0"]).and_then(|axes| axes.plan(Extent::Whole));
+        let none = axes(&["charts=line", "wall_npm=0"]).and_then(|axes| axes.plan(1));
         assert!(none.is_err_and(|error| error.to_string().contains("0 points")));
     }
 }

@@ -1,47 +1,23 @@
-//! Which points the atlas has. Source: the axes that issue and teleop section 7 name; values ours.
+//! Plan of the atlas: its points. Source: the axes of the issue and of teleop section 7; values ours.
 
 use palpate_transport::coupling::Mode;
 
-use super::session::SLAVE_NPM;
-use super::{Chart, Point};
+use super::plant_session::SLAVE_NPM;
+use super::{AtlasChart, AtlasPoint};
 
-/// How much of the atlas is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// All points.
-    Whole,
-    /// A few, for a first look.
-    Sketch,
+/// Step between the points of a chart in a sketch.
+pub const SKETCH_STEP: usize = 7;
+
+/// Points of the atlas, chart by chart, without estimates; [`AtlasAxes::plan`](super::AtlasAxes::plan) relies on the
+/// order.
+pub(crate) fn plan() -> Vec<AtlasPoint> {
+    [walls(), lines(), jitters(), directs(), ends()].concat()
 }
 
-/// Which of many a sketch draws.
-const SKETCHED: usize = 7;
-
-impl Extent {
-    /// Every how manieth point is drawn.
-    #[must_use]
-    pub fn step(self) -> usize {
-        match self {
-            Self::Whole => 1,
-            Self::Sketch => SKETCHED,
-        }
-    }
-}
-
-/// Points of the atlas, not yet found.
+/// Point without parameters and estimates.
 #[must_use]
-pub fn plan(extent: Extent) -> Vec<Point> {
-    let charts = [walls(), lines(), jitters(), directs(), ends()];
-    let drawn = charts
-        .into_iter()
-        .flat_map(|chart| chart.into_iter().step_by(extent.step()));
-    drawn.collect()
-}
-
-/// A point of which nothing is said.
-#[must_use]
-pub fn empty(chart: Chart, period_ms: f64) -> Point {
-    Point {
+pub(crate) fn empty(chart: AtlasChart, period_ms: f64) -> AtlasPoint {
+    AtlasPoint {
         chart,
         mode: "",
         oneway_ms: None,
@@ -59,16 +35,16 @@ pub fn empty(chart: Chart, period_ms: f64) -> Point {
     }
 }
 
-fn walls() -> Vec<Point> {
+fn walls() -> Vec<AtlasPoint> {
     let mut points = Vec::new();
     for late_ms in [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0] {
         for (b_nspm, period_ms) in [(0.5, 1.0), (2.0, 1.0), (10.0, 1.0), (2.0, 0.5), (2.0, 2.0)] {
             if late_ms % period_ms == 0.0 {
-                points.push(Point {
+                points.push(AtlasPoint {
                     b_nspm: Some(b_nspm),
                     oneway_ms: Some(0.5 * late_ms),
                     grip: "heavy",
-                    ..empty(Chart::Wall, period_ms)
+                    ..empty(AtlasChart::Wall, period_ms)
                 });
             }
         }
@@ -76,21 +52,27 @@ fn walls() -> Vec<Point> {
     points
 }
 
-/// A point of the line's chart.
+/// Point of the line chart.
 #[must_use]
-pub fn line(mode: Mode, oneway_ms: f64, b_nspm: f64, wall_npm: f64, slave_npm: f64) -> Point {
-    Point {
+pub(crate) fn line(
+    mode: Mode,
+    oneway_ms: f64,
+    b_nspm: f64,
+    wall_npm: f64,
+    slave_npm: f64,
+) -> AtlasPoint {
+    AtlasPoint {
         mode: mode.name(),
         oneway_ms: Some(oneway_ms),
         b_nspm: (mode == Mode::Wave).then_some(b_nspm),
         wall_npm: Some(wall_npm),
         slave_npm: Some(slave_npm),
         grip: "firm",
-        ..empty(Chart::Line, 1.0)
+        ..empty(AtlasChart::Line, 1.0)
     }
 }
 
-fn lines() -> Vec<Point> {
+fn lines() -> Vec<AtlasPoint> {
     let mut points = Vec::new();
     for oneway_ms in [1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0] {
         for wall_npm in [100.0, 300.0, 1000.0, 2000.0] {
@@ -112,13 +94,13 @@ fn lines() -> Vec<Point> {
     points
 }
 
-fn jitters() -> Vec<Point> {
+fn jitters() -> Vec<AtlasPoint> {
     let mut points = Vec::new();
     for oneway_ms in [10.0, 50.0] {
         for jitter_ms in [2.0, 5.0, 20.0, 40.0] {
             for wall_npm in [300.0, 1000.0] {
-                points.push(Point {
-                    chart: Chart::Jitter,
+                points.push(AtlasPoint {
+                    chart: AtlasChart::Jitter,
                     jitter_ms,
                     ..line(Mode::Wave, oneway_ms, 10.0, wall_npm, SLAVE_NPM)
                 });
@@ -128,16 +110,16 @@ fn jitters() -> Vec<Point> {
     points
 }
 
-fn directs() -> Vec<Point> {
+fn directs() -> Vec<AtlasPoint> {
     let mut points = Vec::new();
     let mut add = |slave_npm, wall_npm, jitter_ms, grip| {
-        points.push(Point {
+        points.push(AtlasPoint {
             mode: Mode::Direct.name(),
             jitter_ms,
             wall_npm: Some(wall_npm),
             slave_npm: Some(slave_npm),
             grip,
-            ..empty(Chart::Direct, 1.0)
+            ..empty(AtlasChart::Direct, 1.0)
         });
     };
     for grip in ["light", "firm"] {
@@ -160,20 +142,20 @@ fn directs() -> Vec<Point> {
     points
 }
 
-/// A point of the ends' chart.
+/// Point of the ends chart.
 #[must_use]
-pub fn end(oneway_ms: f64, wall_npm: f64, slave_npm: f64, grip: &'static str) -> Point {
-    Point {
+pub(crate) fn end(oneway_ms: f64, wall_npm: f64, slave_npm: f64, grip: &'static str) -> AtlasPoint {
+    AtlasPoint {
         mode: Mode::Wave.name(),
         oneway_ms: Some(oneway_ms),
         wall_npm: Some(wall_npm),
         slave_npm: Some(slave_npm),
         grip,
-        ..empty(Chart::Ends, 1.0)
+        ..empty(AtlasChart::Ends, 1.0)
     }
 }
 
-fn ends() -> Vec<Point> {
+fn ends() -> Vec<AtlasPoint> {
     let mut points = Vec::new();
     for grip in ["light", "firm"] {
         for slave_npm in [500.0, 1000.0, 2000.0] {

@@ -1,18 +1,20 @@
-//! The atlas as a table for any program that reads CSV, and back from it.
+//! The atlas as a CSV table, written and read.
 //!
-//! Source: ours. Columns are found by name; a limit that was not reached is `inf`, what is unknown is empty. [`json`] has
-//! the same for programs that read that.
+//! Source: ours. Columns are found by name; an unreached limit is `inf`, an unknown value is empty. [`json`] writes
+//! the same as JSON.
 
 use std::fmt::Write as _;
 
+use palpate_analysis::Failure;
 use palpate_transport::coupling::Mode;
 
-use super::{Chart, Point, agreement, held, plan};
+use super::{AtlasChart, AtlasPoint, agreement, all_agree, plan};
+use crate::messages::{self, name};
 
-/// Columns of numbers that may be unknown, with where they are in a point.
+/// Columns of optional numbers, with their fields in a point.
 type Numbers<'a> = [(&'static str, &'a mut Option<f64>); 9];
 
-fn numbers(point: &mut Point) -> Numbers<'_> {
+fn numbers(point: &mut AtlasPoint) -> Numbers<'_> {
     [
         ("oneway_ms", &mut point.oneway_ms),
         ("b_nspm", &mut point.b_nspm),
@@ -26,9 +28,9 @@ fn numbers(point: &mut Point) -> Numbers<'_> {
     ]
 }
 
-/// The table, as text.
+/// Formats the table as CSV.
 #[must_use]
-pub fn csv(points: &[Point]) -> String {
+pub fn csv(points: &[AtlasPoint]) -> String {
     let mut text = String::from(
         "chart,mode,grip,jitter_ms,period_ms,oneway_ms,b_nspm,wall_npm,slave_npm,\
          closed,frequency,root,time,absolute,unit,ways,spread,agrees\n",
@@ -41,13 +43,13 @@ pub fn csv(points: &[Point]) -> String {
         let _ = writeln!(
             text,
             "{},{},{},{},{},{numbers},{},{},{},{}",
-            point.chart.name(),
+            name(&point.chart),
             point.mode,
             point.grip,
             point.jitter_ms,
             point.period_ms,
             point.chart.unit(),
-            point.ways(),
+            point.estimate_count(),
             shown(point.spread()),
             point
                 .agrees()
@@ -57,63 +59,62 @@ pub fn csv(points: &[Point]) -> String {
     text
 }
 
-/// A limit in JSON: a number, the text `unbounded` if none was found as far as was sought, null if it is unknown.
+/// Serialises a limit: a number, the text `unbounded` if none was found in the search range, null if it is unknown.
 /// JSON itself has no infinity.
 pub(super) fn limit<S: serde::Serializer>(
     value: &Option<f64>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     match value {
-        Some(endless) if endless.is_infinite() => serializer.serialize_str(UNBOUNDED),
+        Some(limit) if limit.is_infinite() => serializer.serialize_str(UNBOUNDED),
         Some(known) => serializer.serialize_f64(*known),
         None => serializer.serialize_none(),
     }
 }
 
-/// What JSON says of a limit that was not reached.
+/// JSON value of an unreached limit.
 const UNBOUNDED: &str = "unbounded";
 
-/// All points with what is derived of them, and how their ways agree chart by chart. Limits (closed, frequency, root,
-/// time, absolute, spread) are numbers in the unit of their chart, `"unbounded"`, or null for unknown. `held` is null
-/// if nothing is stated of what is drawn, see [`held`].
+/// Formats all points with derived values, and the agreement of their estimates chart by chart. Limits (closed,
+/// frequency, root, time, absolute, spread) are numbers in the unit of their chart, `"unbounded"`, or null for
+/// unknown.
+/// `held` is null if no selected chart has a tolerance, see [`all_agree`].
 ///
 /// # Errors
-/// Those of the serializer.
-pub fn json(points: &[Point]) -> Result<serde_json::Value, serde_json::Error> {
+/// [`Failure::Refused`] if it cannot be serialised.
+pub fn json(points: &[AtlasPoint]) -> Result<String, Failure> {
+    let refused = |error| Failure::Refused(format!("atlas: {error}"));
     let mut all = Vec::new();
     for point in points {
-        let mut one = serde_json::to_value(point)?;
-        if let serde_json::Value::Object(fields) = &mut one {
-            fields.insert("unit".into(), point.chart.unit().into());
-            fields.insert("ways".into(), point.ways().into());
-            fields.insert(
-                "spread".into(),
-                limit(&point.spread(), serde_json::value::Serializer)?,
-            );
-            fields.insert("agrees".into(), point.agrees().into());
-        }
+        let mut one = serde_json::to_value(point).map_err(refused)?;
+        one["unit"] = point.chart.unit().into();
+        one["ways"] = point.estimate_count().into();
+        let spread = limit(&point.spread(), serde_json::value::Serializer);
+        one["spread"] = spread.map_err(refused)?;
+        one["agrees"] = point.agrees().into();
         all.push(one);
     }
-    let charts = Chart::ALL.into_iter().map(|chart| {
+    let charts = AtlasChart::ALL.map(|chart| {
         let found = agreement(points, chart);
         serde_json::json!({
-            "chart": chart.name(), "unit": chart.unit(), "compared": found.map(|all| all.points),
+            "chart": chart, "unit": chart.unit(), "compared": found.map(|all| all.points),
             "in_three_ways": found.map(|all| all.three_ways), "beyond_their_bar": found.map(|all| all.broken),
         })
     });
-    Ok(serde_json::json!({
-        "schema": "palpate-atlas/1.0", "held": held(points), "charts": charts.collect::<Vec<_>>(), "points": all,
-    }))
+    let all = serde_json::json!({
+        "schema": "palpate-atlas/1.0", "held": all_agree(points), "charts": charts, "points": all,
+    });
+    messages::json(&all, "atlas")
 }
 
-/// Grips that a table names.
+/// Grips of a table.
 const GRIPS: [&str; 3] = ["heavy", "light", "firm"];
 
-/// Points of a table.
+/// Parses the points of a table.
 ///
 /// # Errors
-/// A sentence naming line, column, value, and what would be right.
-pub fn parse(text: &str) -> Result<Vec<Point>, String> {
+/// Message with line, column, value, and the expected value.
+pub fn parse(text: &str) -> Result<Vec<AtlasPoint>, String> {
     let mut lines = text.lines().enumerate();
     let (_, head) = lines
         .next()
@@ -151,11 +152,16 @@ pub fn parse(text: &str) -> Result<Vec<Point>, String> {
                 .copied()
                 .ok_or_else(|| wrong(name, value, &all.join(", ")))
         };
-        let name = known("chart", &Chart::ALL.map(Chart::name))?;
-        let chart = Chart::ALL.into_iter().find(|chart| chart.name() == name);
-        let chart = chart.ok_or_else(|| wrong("chart", "empty", "a chart"))?;
+        let value = cell("chart")?;
+        let names = AtlasChart::ALL.map(|chart| name(&chart));
+        let at = names.iter().position(|known| known == value);
+        let chart = at.map(|at| AtlasChart::ALL[at]);
+        let chart = chart.ok_or_else(|| match value {
+            "" => wrong("chart", "empty", "a chart"),
+            unknown => wrong("chart", unknown, &names.join(", ")),
+        })?;
         let period_ms = number("period_ms")?.unwrap_or(1.0);
-        let mut point = Point {
+        let mut point = AtlasPoint {
             mode: known("mode", &Mode::ALL.map(Mode::name))?,
             grip: known("grip", &GRIPS)?,
             jitter_ms: number("jitter_ms")?.unwrap_or(0.0),
@@ -171,25 +177,26 @@ pub fn parse(text: &str) -> Result<Vec<Point>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Extent, plan};
+    use super::super::plan;
     use super::*;
 
     #[test]
-    fn a_table_is_read_as_it_was_written() {
-        let mut points = plan(Extent::Whole);
+    fn table_round_trips() {
+        let mut points = plan();
         points[3].time = Some(0.1);
         points[60].root = Some(f64::INFINITY);
         assert_eq!(parse(&csv(&points)), Ok(points));
     }
 
     #[test]
-    fn issue_no_limit_and_an_unknown_one_were_both_null() {
-        let mut points = plan(Extent::Sketch);
+    fn issue_unbounded_and_unknown_limits_were_both_null() {
+        let mut points = plan();
         let last = points.len() - 1;
         points[last].root = Some(f64::INFINITY);
         points[last].time = Some(f64::INFINITY);
         points[0].time = Some(2.5);
-        let json = json(&points).expect("JSON");
+        let json: serde_json::Value =
+            serde_json::from_str(&json(&points).expect("text")).expect("JSON");
         let of = |index: usize| &json["points"][index];
         assert_eq!(of(last)["root"], "unbounded");
         assert_eq!(of(last)["closed"], serde_json::Value::Null);
@@ -208,8 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
-        let good = csv(&plan(Extent::Sketch));
+    fn errors_name_line_and_column() {
+        let good = csv(&plan());
         for (text, parts) in [
             (String::new(), ["empty", "atlas.csv"]),
             (good.replacen("closed", "open", 1), ["closed", "line 1"]),

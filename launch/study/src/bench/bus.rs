@@ -1,130 +1,135 @@
-//! Round trips of one frame through the bus and through a bare UDP socket, in turn.
+//! Round trips of one frame through the bus and through a bare UDP socket, alternately.
 //!
 //! Two processes: this binary starts itself once more to echo. Every millisecond one raw datagram
-//! goes and comes back, half a millisecond later one haptic frame, so that both meet the same
-//! machine. Threads and queues as transport facts 2 and 3; the trip ends where the receiver's
-//! thread has the bytes (transport section 2 measures so).
+//! makes a round trip, half a millisecond later one haptic frame, so that both meet the same
+//! machine. Threads and queues as transport facts 2 and 3; the trip ends when the receiver's
+//! thread has the bytes (as in transport section 2).
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, UdpSocket};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
+use palpate_analysis::Failure;
 use palpate_bus::stream::FramePublisher;
 use palpate_bus::threads::{raise_current, raise_threads};
-use palpate_bus::{Role, Session, SessionConfig};
-use palpate_session::stat::spans::Stats;
+use palpate_bus::{BusConfig, BusSession, ConnectionRole};
+use palpate_session::stat::spans::DurationStats;
+use palpate_transport::cdr::HAPTIC_FRAME_BYTES;
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::goal::Goal;
-use super::load::Load;
-use super::{BenchError, BenchOptions, Conditions, go_on, now, sleep_until};
+use super::cpu_load::Load;
+use super::goal::BenchGoal;
+use super::{LoadConditions, PRIORITY, few, now, own_command, sleep_until, start_self, system};
+use crate::abort::{Abort, check_stop, refusal};
 
-/// Everything stays on this machine.
+/// Round trips of each kind in each condition, one a millisecond.
+pub(crate) const ROUNDS: u32 = 5000;
+/// First argument that makes this binary call [`echo`].
+const ECHO_COMMAND: &str = "bench-echo";
+/// Host address: all traffic stays on this machine.
 const HOST: &str = "127.0.0.1";
-/// Longest that one answer is waited for; later counts as lost.
+/// Longest wait for an answer; a later one counts as lost.
 const ANSWER: core::time::Duration = core::time::Duration::from_millis(100);
-/// Longest that the echoing process is waited for.
+/// Longest wait for the echoing process.
 const READY: Span = Span(10_000_000_000);
 /// Rounds before the first that counts.
 const WARM_UP: u32 = 200;
-/// Priority of the raw echo: that of a servo.
-const ECHO_PRIORITY: i32 = 80;
 
 /// SCHED_FIFO priority of zenoh's threads here: just below the servo's.
-const BUS_PRIORITY: u8 = 79;
+const BUS_PRIORITY: u8 = PRIORITY - 1;
 
-/// Round trips beside each other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Round trips of one transport.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trips {
+    pub(crate) stats: DurationStats,
+    /// Messages without an answer.
+    pub(crate) lost: u32,
+}
+
+/// Comparison of round trips.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BusComparison {
     /// Raw UDP.
-    pub raw: Stats,
+    pub raw: DurationStats,
     /// Haptic frames through zenoh.
-    pub zenoh: Stats,
+    pub zenoh: DurationStats,
     /// Median of zenoh over that of raw UDP.
     pub ratio_p50: f64,
-    /// The same of the 99th percentile.
+    /// The same ratio of the 99th percentiles.
     pub ratio_p99: f64,
     /// Raw datagrams without an answer.
     pub raw_lost: u32,
     /// Frames without an answer.
     pub zenoh_lost: u32,
-    /// Whether servo and bus ran under SCHED_FIFO.
+    /// True if servo and bus ran under SCHED_FIFO.
     pub fifo: bool,
-    /// What is wanted of the ratios.
-    #[serde(default)]
-    pub goals: Vec<Goal>,
+    /// Goals of the ratios.
+    pub goals: Vec<BenchGoal>,
 }
 
 impl BusComparison {
-    /// Both round trips beside each other; `lost` are those of raw UDP and of the bus. Limits of the ratios
-    /// are those of transport section 3, measured where zenoh has one thread and all run under SCHED_FIFO,
-    /// with some room.
+    /// Comparison of both round trips. The limits of the ratios
+    /// are those of transport section 3, measured with one thread of zenoh and all threads under SCHED_FIFO,
+    /// with some margin.
     #[must_use]
-    pub fn of(raw: Stats, zenoh: Stats, [raw_lost, zenoh_lost]: [u32; 2], fifo: bool) -> Self {
-        let ratio_p50 = zenoh.us_p50 / raw.us_p50.max(1e-3);
-        let ratio_p99 = zenoh.us_p99 / raw.us_p99.max(1e-3);
+    pub(crate) fn of(raw: Trips, zenoh: Trips, fifo: bool) -> Self {
+        let ratio_p50 = zenoh.stats.us_p50 / raw.stats.us_p50.max(1e-3);
+        let ratio_p99 = zenoh.stats.us_p99 / raw.stats.us_p99.max(1e-3);
         Self {
-            raw,
-            zenoh,
+            raw: raw.stats,
+            zenoh: zenoh.stats,
             ratio_p50,
             ratio_p99,
-            raw_lost,
-            zenoh_lost,
+            raw_lost: raw.lost,
+            zenoh_lost: zenoh.lost,
             fifo,
             goals: vec![
-                Goal::at_most("over raw UDP, p50", ratio_p50, 2.5, ""),
-                Goal::at_most("over raw UDP, p99", ratio_p99, 3.0, ""),
+                BenchGoal::at_most("over raw UDP, p50", ratio_p50, 2.5, ""),
+                BenchGoal::at_most("over raw UDP, p99", ratio_p99, 3.0, ""),
             ],
         }
     }
 }
 
-/// What the echoing process is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Ports of the echoing process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
 pub struct EchoArgs {
-    /// UDP port of the session.
-    pub udp: u16,
-    /// TCP port of the session.
-    pub tcp: u16,
+    /// UDP port of the session
+    udp: u16,
+    /// TCP port of the session
+    tcp: u16,
 }
 
-/// Measure, quiet and with every core busy.
+/// Measures the round trips, without other load and with every core busy.
 ///
 /// # Errors
-/// [`BenchError`] when the echoing process, a socket or the session fails, answers are missing, or
+/// The echoing process, a socket or the session fails, answers are missing, or
 /// `stop` is set.
-pub fn bus(
-    options: &BenchOptions,
-    stop: &AtomicBool,
-) -> Result<Conditions<BusComparison>, BenchError> {
-    // Refused without privilege: then a page fault may cost a sample.
+pub(crate) fn bus(stop: &AtomicBool) -> Result<LoadConditions<BusComparison>, Abort> {
+    // refused without privilege: then a page fault may cost a sample
     let _ = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE);
-    let (_echo, raw_port, args) = start_echo(options)?;
-    let raw = UdpSocket::bind((HOST, 0)).map_err(BenchError::system("open a socket"))?;
+    let started = start_echo();
+    // Ctrl-C in a terminal also ends a process that does not handle it yet
+    check_stop(stop)?;
+    let (_echo, raw_port, args) = started?;
+    let raw = UdpSocket::bind((HOST, 0)).map_err(system("open a socket"))?;
     raw.connect((HOST, raw_port))
-        .map_err(BenchError::system("connect a socket"))?;
+        .map_err(system("connect a socket"))?;
     raw.set_read_timeout(Some(ANSWER))
-        .map_err(BenchError::system("set a time-out"))?;
-    let session = Session::open(&SessionConfig::new(
-        Side::Master,
-        Role::Dial,
-        HOST,
-        args.udp,
-        args.tcp,
-    ))?;
-    let publisher = session.frame_publisher(Side::Master)?;
-    let rounds = options.rounds + WARM_UP;
-    // One slot a round of each condition, written by the receive thread.
+        .map_err(system("set a time-out"))?;
+    let (session, publisher) = open_session(Side::Master, ConnectionRole::Dial, args)?;
+    let rounds = ROUNDS + WARM_UP;
+    // one slot per round of each condition, written by the receive thread
     let slots: Arc<Vec<AtomicI64>> =
         Arc::new((0..=2 * rounds).map(|_| AtomicI64::new(0)).collect());
     let writer = Arc::clone(&slots);
-    let _answers =
+    let answers =
         session.subscribe_frames(Side::Slave, Span(i64::MAX), now, move |frame, received| {
             if let Some(slot) = usize::try_from(frame.sequence)
                 .ok()
@@ -132,13 +137,10 @@ pub fn bus(
             {
                 slot.store((received.0 - frame.sent_ns).max(1), Ordering::Relaxed);
             }
-        })?;
-    if !publisher.wait_ready(READY) {
-        return Err(BenchError::Samples {
-            what: "bus",
-            found: 0,
-            expected: options.rounds,
         });
+    let _answers = answers.map_err(refusal)?;
+    if !publisher.wait_ready(READY) {
+        return Err(Some(few("bus", 0, ROUNDS)));
     }
     let threads = raise_threads(BUS_PRIORITY);
     let ping = Ping {
@@ -146,7 +148,6 @@ pub fn bus(
         publisher,
         slots,
         rounds,
-        priority: options.priority,
     };
     let mut quiet = ping.run(0, stop)?;
     let load = Load::start(Span(3 * PERIOD.0 * i64::from(rounds)));
@@ -155,7 +156,19 @@ pub fn bus(
     for comparison in [&mut quiet, &mut busy] {
         comparison.fifo &= threads.raised > 0 && threads.refused == 0;
     }
-    Ok(Conditions { quiet, busy })
+    Ok(LoadConditions { quiet, busy })
+}
+
+/// Opens the session of a side, and its publisher of frames.
+fn open_session(
+    side: Side,
+    role: ConnectionRole,
+    ports: EchoArgs,
+) -> Result<(BusSession, FramePublisher), Failure> {
+    let config = BusConfig::new(side, role, HOST, ports.udp, ports.tcp);
+    let session = BusSession::open(&config).map_err(refusal)?;
+    let publisher = session.frame_publisher(side).map_err(refusal)?;
+    Ok((session, publisher))
 }
 
 struct Ping {
@@ -163,21 +176,20 @@ struct Ping {
     publisher: FramePublisher,
     slots: Arc<Vec<AtomicI64>>,
     rounds: u32,
-    priority: u8,
 }
 
 impl Ping {
-    /// Run the rounds on a thread of their own, so that only it is raised.
-    fn run(&self, first: u32, stop: &AtomicBool) -> Result<BusComparison, BenchError> {
+    /// Runs the rounds on a thread of their own, so that only it has a raised priority.
+    fn run(&self, first: u32, stop: &AtomicBool) -> Result<BusComparison, Abort> {
         let (raw, fifo) = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                let fifo = raise_current(i32::from(self.priority));
+                let fifo = raise_current(i32::from(PRIORITY));
                 (self.rounds(first, stop), fifo)
             });
             thread.join().unwrap_or_default()
         });
-        go_on(stop)?;
-        // The last frames may still be under way.
+        check_stop(stop)?;
+        // the last frames may still be under way
         sleep_until(now() + Span(100_000_000));
         let range = (first + WARM_UP + 1) as usize..=(first + self.rounds) as usize;
         let zenoh: Vec<Span> = self.slots[range]
@@ -186,24 +198,19 @@ impl Ping {
             .filter(|span| span.0 > 0)
             .collect();
         let expected = self.rounds - WARM_UP;
-        let stats = |what, spans: &[Span]| {
+        let trips = |what, spans: &[Span]| {
             let found = spans.len();
             let enough = found * 2 >= expected as usize;
-            let error = BenchError::Samples {
-                what,
-                found,
-                expected,
-            };
-            Stats::of(spans).filter(|_| enough).ok_or(error)
+            let lost = expected.saturating_sub(found as u32);
+            let stats = DurationStats::of(spans).filter(|_| enough);
+            let trips = stats.map(|stats| Trips { stats, lost });
+            trips.ok_or_else(|| few(what, found, expected))
         };
-        let lost = |found: usize| expected.saturating_sub(found as u32);
-        let (raw_lost, zenoh_lost) = (lost(raw.len()), lost(zenoh.len()));
-        let raw = stats("raw UDP", &raw)?;
-        let zenoh = stats("bus", &zenoh)?;
-        Ok(BusComparison::of(raw, zenoh, [raw_lost, zenoh_lost], fifo))
+        let (raw, zenoh) = (trips("raw UDP", &raw)?, trips("bus", &zenoh)?);
+        Ok(BusComparison::of(raw, zenoh, fifo))
     }
 
-    /// One raw datagram and one frame each period; returns the raw round trips.
+    /// Sends one raw datagram and one frame each period; returns the raw round trips.
     fn rounds(&self, first: u32, stop: &AtomicBool) -> Vec<Span> {
         let mut trips = Vec::with_capacity(self.rounds as usize);
         let mut deadline = now() + PERIOD;
@@ -222,7 +229,7 @@ impl Ping {
                 sent_ns: now().0,
                 ..HapticFrame::default()
             };
-            // A frame that is not sent is one that is lost, and counted so.
+            // a frame that is not sent is counted as lost
             let _ = self.publisher.send_frame(&frame);
             deadline = (deadline + PERIOD).max(now());
         }
@@ -230,13 +237,13 @@ impl Ping {
     }
 }
 
-/// One datagram as long as a frame; answers to earlier ones are passed over.
+/// Sends one datagram as long as a frame; answers to earlier ones are skipped.
 fn raw_trip(socket: &UdpSocket, number: u64) -> Option<Span> {
-    let mut bytes = [0; HapticFrame::ENCODED_BYTES];
+    let mut bytes = [0; HAPTIC_FRAME_BYTES];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
     let sent = now();
     socket.send(&bytes).ok()?;
-    let mut answer = [0; HapticFrame::ENCODED_BYTES];
+    let mut answer = [0; HAPTIC_FRAME_BYTES];
     loop {
         socket.recv(&mut answer).ok()?;
         if answer[..8] == bytes[..8] {
@@ -245,106 +252,74 @@ fn raw_trip(socket: &UdpSocket, number: u64) -> Option<Span> {
     }
 }
 
-/// The echoing process; it ends when its input closes.
-struct Echo {
-    child: Child,
-    input: Option<ChildStdin>,
-}
+/// Echoing process; it ends when its input closes.
+struct Echo(Child);
 
 impl Drop for Echo {
     fn drop(&mut self) {
-        drop(self.input.take());
-        // Its input is closed, so it ends; nothing is left to do if it is gone already.
-        let _ = self.child.wait();
+        // waiting closes its input, so it ends; if it is gone already, nothing is left to do
+        let _ = self.0.wait();
     }
 }
 
-fn start_echo(options: &BenchOptions) -> Result<(Echo, u16, EchoArgs), BenchError> {
-    let port = BenchError::system("find a free port");
-    let udp = UdpSocket::bind((HOST, 0))
-        .and_then(|socket| socket.local_addr())
-        .map_err(port)?;
-    let port = BenchError::system("find a free port");
-    let tcp = TcpListener::bind((HOST, 0))
-        .and_then(|socket| socket.local_addr())
-        .map_err(port)?;
+fn start_echo() -> Result<(Echo, u16, EchoArgs), Failure> {
+    let udp = UdpSocket::bind((HOST, 0)).and_then(|socket| socket.local_addr());
+    let tcp = TcpListener::bind((HOST, 0)).and_then(|socket| socket.local_addr());
     let args = EchoArgs {
-        udp: udp.port(),
-        tcp: tcp.port(),
+        udp: udp.map_err(system("find a free port"))?.port(),
+        tcp: tcp.map_err(system("find a free port"))?.port(),
     };
-    let binary = std::env::current_exe().map_err(BenchError::system("find the own binary"))?;
-    let mut child = Command::new(binary)
-        .arg(&options.echo_command)
+    let mut command = own_command()?;
+    command
+        .arg(ECHO_COMMAND)
         .args([args.udp.to_string(), args.tcp.to_string()])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(BenchError::system("start the echoing process"))?;
-    let input = child.stdin.take();
-    let output = child.stdout.take();
-    let echo = Echo { child, input };
-    let mut said = String::new();
-    if let Some(output) = output {
-        // A process that dies closes the pipe, which ends the reading.
-        let read = BufReader::new(output).read_line(&mut said);
-        read.map_err(BenchError::system("hear the echoing process"))?;
-    }
-    let raw_port = said
-        .trim()
+        .stdin(Stdio::piped());
+    let (child, first_line) = start_self(&mut command)?;
+    let echo = Echo(child);
+    let raw_port = first_line
         .strip_prefix("ready ")
         .and_then(|port| port.parse().ok());
     match raw_port {
         Some(raw_port) => Ok((echo, raw_port, args)),
-        None => Err(BenchError::Echo {
-            said: said.trim().to_owned(),
-        }),
+        None => Err(refusal(format!(
+            "bench: the echoing process did not get ready; it printed {first_line:?}"
+        ))),
     }
 }
 
-/// Body of the echoing process: send back what comes, raw and through the bus, until the standard
-/// input closes. Says `ready` and its raw port when it is.
+/// Body of the echoing process: sends back all data, raw and through the bus, until the standard
+/// input closes. Prints `ready` and its raw port when it is ready.
 ///
 /// # Errors
-/// [`BenchError`] when a socket or the session fails.
-pub fn echo(args: EchoArgs) -> Result<(), BenchError> {
+/// A socket or the session fails.
+pub fn echo(args: EchoArgs) -> Result<(), Failure> {
     let _ = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE);
-    let session = Session::open(&SessionConfig::new(
-        Side::Slave,
-        Role::Listen,
-        HOST,
-        args.udp,
-        args.tcp,
-    ))?;
-    let publisher = session.frame_publisher(Side::Slave)?;
-    let _frames =
-        session.subscribe_frames(Side::Master, Span(i64::MAX), now, move |frame, _| {
-            // Lost here is lost there, and counted there; zenoh's threads for this transport are
-            // all up when the first frame has come.
-            let _ = publisher.send_frame(frame);
-            if frame.sequence <= 2 {
-                let _ = raise_threads(BUS_PRIORITY);
-            }
-        })?;
+    let (session, publisher) = open_session(Side::Slave, ConnectionRole::Listen, args)?;
+    let frames = session.subscribe_frames(Side::Master, Span(i64::MAX), now, move |frame, _| {
+        // a loss here is counted by the sender; zenoh's threads for this transport are
+        // all running when the first frame has arrived
+        let _ = publisher.send_frame(frame);
+        if frame.sequence <= 2 {
+            let _ = raise_threads(BUS_PRIORITY);
+        }
+    });
+    let _frames = frames.map_err(refusal)?;
     let _ = raise_threads(BUS_PRIORITY);
-    let raw = UdpSocket::bind((HOST, 0)).map_err(BenchError::system("open a socket"))?;
-    let port = raw
-        .local_addr()
-        .map_err(BenchError::system("name a socket"))?
-        .port();
+    let raw = UdpSocket::bind((HOST, 0)).map_err(system("open a socket"))?;
+    let port = raw.local_addr().map_err(system("name a socket"))?.port();
     std::thread::spawn(move || {
-        let _ = raise_current(ECHO_PRIORITY);
-        let mut bytes = [0; HapticFrame::ENCODED_BYTES];
+        // that of a servo
+        let _ = raise_current(i32::from(PRIORITY));
+        let mut bytes = [0; HAPTIC_FRAME_BYTES];
         while let Ok((length, from)) = raw.recv_from(&mut bytes) {
-            // Lost here is lost there, and counted there.
+            // a loss here is counted by the sender
             let _ = raw.send_to(&bytes[..length], from);
         }
     });
     let mut out = std::io::stdout();
     writeln!(out, "ready {port}")
         .and_then(|()| out.flush())
-        .map_err(BenchError::system("say ready"))?;
-    let mut rest = [0; 64];
-    let mut input = std::io::stdin();
-    while input.read(&mut rest).is_ok_and(|length| length > 0) {}
+        .map_err(system("print ready"))?;
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
     Ok(())
 }

@@ -1,72 +1,54 @@
-//! What this machine can do: the bus beside raw UDP, the servo's wake-up beside a bare timer, the
-//! cost of a tick, the block test of the tissue beside what the memory allows, ticks of linked volumes, the condensed
-//! predictor, and how long a start takes.
+//! Benchmarks of this machine: the bus beside raw UDP, the servo's wake-up beside a bare timer, the
+//! cost of a tick, the block test of the tissue beside the limits of the memory, ticks of voxel models, the condensed
+//! predictor, and the time to the first tick.
 //!
-//! On a shared machine a number alone says little, so every number has its neighbour from the same
-//! run, and a witness says when the machine took the CPU away (transport section 10). Nothing here
-//! is gated on a maximum; what is wanted stands beside it as a [`Goal`].
+//! On a shared machine a number alone is no evidence, so every number has a reference from the same
+//! run, and a load monitor reports when the machine took the CPU away (transport section 10). No maximum is
+//! a gate; goals stand beside the results as [`BenchGoal`].
 
-pub mod bus;
+mod bus;
+mod cpu_load;
 pub mod goal;
-pub mod layers;
-pub mod linked;
-pub mod load;
-pub mod peers;
-pub mod predictor;
-pub mod roofline;
+mod layers;
+mod peers;
+mod predictor;
+mod roofline;
 pub mod start;
-pub mod ticks;
-pub mod timer;
-pub mod tissue;
+mod ticks;
+mod timer;
+mod tissue;
+mod voxel;
 
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use palpate_bus::SessionError;
-use palpate_fem::explicit::ExplicitError;
-use palpate_scene::{BlockError, SceneError, TableError};
+use palpate_analysis::Failure;
+use palpate_session::config::Config;
+use palpate_session::stat::spans::DurationStats;
 use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, Ticker};
 use palpate_transport::{Span, Time};
-use serde::{Deserialize, Serialize};
+use palpate_twin::{Instrument, Tool, Vec3};
+use serde::Serialize;
 
-use palpate_session::config::ConfigError;
-use palpate_session::stat::spans::{Measurement, Stats};
+use crate::abort::{Abort, refusal};
 
-pub use bus::{BusComparison, EchoArgs, echo};
-pub use goal::Goal;
-pub use linked::LinkedReport;
-pub use predictor::PredictorReport;
-pub use start::StartReport;
-pub use timer::TimerReport;
-pub use tissue::TissueReport;
+pub(crate) use bus::{BusComparison, ROUNDS, bus};
+pub use bus::{EchoArgs, echo};
+pub(crate) use goal::BenchGoal;
+use predictor::PredictorReport;
+use start::StartReport;
+use timer::TimerReport;
+use tissue::TissueReport;
+pub(crate) use voxel::VoxelBenchReport;
 
-/// How long to measure.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BenchOptions {
-    /// Round trips of each kind in each condition, one a millisecond.
-    pub rounds: u32,
-    /// Ticks of the timer in each condition, one a millisecond.
-    pub ticks: u32,
-    /// SCHED_FIFO priority of the servo, 1 to 98; zenoh's threads have 79.
-    pub priority: u8,
-    /// First argument that makes this binary call [`echo`].
-    pub echo_command: String,
-}
+/// SCHED_FIFO priority of the servo; zenoh's threads have one less.
+const PRIORITY: u8 = 80;
 
-impl Default for BenchOptions {
-    fn default() -> Self {
-        Self {
-            rounds: 5000,
-            ticks: 5000,
-            priority: 80,
-            echo_command: "bench-echo".to_owned(),
-        }
-    }
-}
-
-/// What can be measured by itself.
+/// Parts that can be measured separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Part {
+pub enum BenchPart {
     /// the bus beside raw UDP
     Bus,
     /// the servo's wake-up beside a bare timer
@@ -75,7 +57,7 @@ pub enum Part {
     Ticks,
     /// the block test of the tissue, and layers with a nodule
     Tissue,
-    /// ticks of linked volumes: presses, pokes and instruments
+    /// ticks of voxel models: presses, pokes and instruments
     Linked,
     /// the condensed predictor: its table of 30 000 nodes, and its answers
     Predictor,
@@ -83,197 +65,97 @@ pub enum Part {
     Start,
 }
 
-impl Part {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Bus,
-        Self::Timer,
-        Self::Ticks,
-        Self::Tissue,
-        Self::Linked,
-        Self::Predictor,
-        Self::Start,
-    ];
+/// Cost of an operation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measurement {
+    /// Name of the operation.
+    pub name: String,
+    /// Own CPU time of one call.
+    pub stats: DurationStats,
 }
 
-/// Everything measured; `bench.json` is this. What was not asked for is null, or empty.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// All results; the content of `bench.json`. A part that was not requested is null, or empty.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct BenchReport {
     /// The bus, quiet and with every core busy.
-    pub bus: Option<Conditions<BusComparison>>,
+    pub bus: Option<LoadConditions<BusComparison>>,
     /// The servo's wake-up, quiet and with every core busy.
-    pub timer: Option<Conditions<TimerReport>>,
-    /// Costs in the thread's own CPU time; the caller adds its ticks here.
+    pub timer: Option<LoadConditions<TimerReport>>,
+    /// Costs in the thread's own CPU time.
     pub costs: Vec<Measurement>,
     /// The block test, and layers with a nodule.
     pub tissue: Option<TissueReport>,
-    /// Linked volumes.
-    #[serde(default)]
-    pub linked: Option<LinkedReport>,
+    /// Ticks of voxel models.
+    pub linked: Option<VoxelBenchReport>,
     /// The condensed predictor.
-    #[serde(default)]
     pub predictor: Option<PredictorReport>,
-    /// The start of a process.
-    #[serde(default)]
+    /// Time from the start of a process to its first tick.
     pub start: Option<StartReport>,
 }
 
-/// One thing measured under two conditions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Conditions<T> {
-    /// Nothing else to do.
+/// Result under two load conditions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LoadConditions<T> {
+    /// Without other load.
     pub quiet: T,
-    /// A busy loop for every core.
+    /// With a busy loop on every core.
     pub busy: T,
 }
 
-/// Why there is no measurement.
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// An option cannot be used.
-    #[error("bench {field} is {found}; expected {expected}")]
-    Option {
-        /// Field of [`BenchOptions`].
-        field: &'static str,
-        /// Value found.
-        found: u32,
-        /// What would be right.
-        expected: &'static str,
-    },
-    /// The bus failed.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// A socket, a pipe or a process failed.
-    #[error("bench, {action}: {source}")]
-    System {
-        /// What was being done.
-        action: &'static str,
-        /// As the system says it.
-        source: std::io::Error,
-    },
-    /// The echoing process did not get ready.
-    #[error("bench: the echoing process did not get ready; it said {said:?}")]
-    Echo {
-        /// First line of its output.
-        said: String,
-    },
-    /// A process whose start is timed did not tick, or ended badly.
-    #[error(
-        "bench: the process that was started said {said:?} and ended with {status}; expected \"ticked\" and 0"
-    )]
-    Start {
-        /// First line of its output.
-        said: String,
-        /// How it ended.
-        status: String,
-    },
-    /// The scene of the block test cannot be used.
-    #[error(transparent)]
-    Scene(#[from] SceneError),
-    /// A mesh of the block test cannot be made.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-    /// The solver refuses a mesh of the block test.
-    #[error(transparent)]
-    Explicit(#[from] ExplicitError),
-    /// Linked volumes cannot be measured.
-    #[error(transparent)]
-    Linked(#[from] linked::LinkedBenchError),
-    /// The predictor's block cannot be condensed.
-    #[error(transparent)]
-    Predictor(#[from] predictor::PredictorError),
-    /// The twin's scene has no table.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// The session whose ticks are measured cannot be made.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// It was asked to end before its time.
-    #[error("bench: interrupted")]
-    Stopped,
-    /// Too few answers to say anything.
-    #[error("bench {what}: only {found} samples of {expected}")]
-    Samples {
-        /// What was measured.
-        what: &'static str,
-        /// Samples there are.
-        found: usize,
-        /// Samples there should be.
-        expected: u32,
-    },
+/// Failure of a system call during an action.
+fn system(action: &str) -> impl FnOnce(std::io::Error) -> Failure {
+    move |source| refusal(format!("bench, {action}: {source}"))
 }
 
-impl BenchError {
-    fn system(action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::System { action, source }
-    }
+/// Failure for too few samples.
+fn few(what: &str, found: usize, expected: u32) -> Failure {
+    refusal(format!("bench {what}: only {found} samples of {expected}"))
 }
 
-/// Measure these parts, unless `stop` is set before they end. The caller adds the cost of its ticks to
-/// the report.
-///
-/// # Errors
-/// [`BenchError`] when a process, socket or session fails, answers are missing, or it was stopped.
-pub fn run(
-    options: &BenchOptions,
-    parts: &[Part],
-    stop: &Arc<AtomicBool>,
-) -> Result<BenchReport, BenchError> {
-    check(options)?;
-    let when = |part| parts.contains(&part).then_some(());
-    Ok(BenchReport {
-        bus: when(Part::Bus)
-            .map(|()| bus::bus(options, stop))
-            .transpose()?,
-        timer: when(Part::Timer)
-            .map(|()| timer::timer(options, stop))
-            .transpose()?,
-        costs: Vec::new(),
-        tissue: when(Part::Tissue)
-            .map(|()| tissue::tissue(stop))
-            .transpose()?,
-        linked: when(Part::Linked)
-            .map(|()| linked::linked(stop))
-            .transpose()?,
-        predictor: when(Part::Predictor)
-            .map(|()| predictor::predictor(stop))
-            .transpose()?,
-        start: when(Part::Start).map(|()| start::start(stop)).transpose()?,
-    })
+/// Starts this binary once more, and waits for the first line of its output.
+fn start_self(command: &mut Command) -> Result<(Child, String), Failure> {
+    let spawned = command.stdout(Stdio::piped()).spawn();
+    let mut child = spawned.map_err(system("start a process"))?;
+    let mut first_line = String::new();
+    if let Some(output) = child.stdout.take() {
+        // a process that dies closes the pipe, which ends the reading
+        let read = BufReader::new(output).read_line(&mut first_line);
+        read.map_err(system("read from the process"))?;
+    }
+    Ok((child, first_line.trim().to_owned()))
 }
 
-/// Whether there is more to do.
-fn go_on(stop: &AtomicBool) -> Result<(), BenchError> {
-    match stop.load(Ordering::Relaxed) {
-        true => Err(BenchError::Stopped),
-        false => Ok(()),
-    }
-}
-
-fn check(options: &BenchOptions) -> Result<(), BenchError> {
-    for (field, found) in [("rounds", options.rounds), ("ticks", options.ticks)] {
-        if !(100..=600_000).contains(&found) {
-            return Err(BenchError::Option {
-                field,
-                found,
-                expected: "100 to 600000",
-            });
-        }
-    }
-    if !(10..=98).contains(&options.priority) {
-        let found = u32::from(options.priority);
-        return Err(BenchError::Option {
-            field: "priority",
-            found,
-            expected: "10 to 98",
-        });
-    }
-    Ok(())
+/// Command that starts this binary.
+fn own_command() -> Result<Command, Failure> {
+    let binary = std::env::current_exe().map_err(system("find the own binary"))?;
+    Ok(Command::new(binary))
 }
 
 impl BenchReport {
-    /// Everything that is wanted of what was measured.
-    pub fn goals(&self) -> impl Iterator<Item = &Goal> {
+    /// Adds one part, unless `stop` is set before it ends; the part `ticks` runs a session of `config`.
+    ///
+    /// # Errors
+    /// A process, socket or session fails, or answers are missing.
+    pub fn measure(
+        &mut self,
+        part: BenchPart,
+        config: &Config,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(), Abort> {
+        match part {
+            BenchPart::Bus => self.bus = Some(bus(stop)?),
+            BenchPart::Timer => self.timer = Some(timer::timer(stop)?),
+            BenchPart::Ticks => self.costs = ticks::ticks(config, stop)?,
+            BenchPart::Tissue => self.tissue = Some(tissue::tissue(stop)?),
+            BenchPart::Linked => self.linked = Some(voxel::measure_voxel(stop)?),
+            BenchPart::Predictor => self.predictor = Some(predictor::predictor(stop)?),
+            BenchPart::Start => self.start = Some(start::start(stop)?),
+        }
+        Ok(())
+    }
+
+    /// All goals of the measured parts.
+    pub fn goals(&self) -> impl Iterator<Item = &BenchGoal> {
         let bus = self.bus.iter().flat_map(|bus| [&bus.quiet, &bus.busy]);
         let bus = bus.flat_map(|condition| &condition.goals);
         let tissue = self.tissue.iter().flat_map(TissueReport::goals);
@@ -284,7 +166,7 @@ impl BenchReport {
         bus.chain(tissue).chain(predictor).chain(start)
     }
 
-    /// As a table for people; times in microseconds.
+    /// Formats the results as a table; times in microseconds.
     #[must_use]
     pub fn table(&self) -> String {
         let mut rows = Vec::new();
@@ -315,7 +197,7 @@ impl BenchReport {
             rows.push("SCHED_FIFO was refused: see `palpate doctor`.".to_owned());
         }
         rows.extend(self.tissue.as_ref().map(TissueReport::table));
-        rows.extend(self.linked.as_ref().map(LinkedReport::table));
+        rows.extend(self.linked.as_ref().map(VoxelBenchReport::table));
         rows.extend(self.predictor.as_ref().map(PredictorReport::table));
         rows.extend(self.start.as_ref().map(StartReport::table));
         rows.join("\n").trim_end().to_owned()
@@ -346,7 +228,7 @@ fn timer_rows(condition: &str, timer: &TimerReport) -> [String; 3] {
         row(&format!("servo wake-up, {condition}"), &timer.servo, 0),
         row(&format!("bare timer, {condition}"), &timer.bare, 0),
         format!(
-            "  stolen, as the witness saw it: {} gaps, longest {:.0} us, {:.2} ms in all; \
+            "  stolen, as the load monitor saw it: {} gaps, longest {:.0} us, {:.2} ms in all; \
              {} of {} late ticks beside a gap",
             timer.witness.gaps,
             timer.witness.gap_us_max,
@@ -357,16 +239,31 @@ fn timer_rows(condition: &str, timer: &TimerReport) -> [String; 3] {
     ]
 }
 
+/// Ball of 5 mm at `x_m` on a block whose top is at z = 0, at a depth \[m\].
+fn ball(x_m: f64, depth_m: f64) -> Tool {
+    let radius_m = 5e-3;
+    Tool {
+        position_m: Vec3::new(x_m, 0.0, radius_m - depth_m),
+        velocity_mps: Vec3::zeros(),
+        radius_m,
+        stiffness_npm: 300.0,
+        shaft_m: Vec3::zeros(),
+        side_m: Vec3::zeros(),
+        instrument: Instrument::Blunt,
+        jaws: None,
+    }
+}
+
 fn now() -> Time {
     MonotonicClock.now()
 }
 
-/// Sleep until `time`, no spinning; returns at once if it has passed.
+/// Sleeps until `time` without spinning; returns at once if it has passed.
 fn sleep_until(time: Time) {
     let _ = Ticker::new(time, PERIOD, Span(0)).wait();
 }
 
-fn row(name: &str, stats: &Stats, lost: u32) -> String {
+fn row(name: &str, stats: &DurationStats, lost: u32) -> String {
     format!(
         "{name:<34}{:>9.1}{:>9.1}{:>9.1}{:>10.1}{lost:>8}",
         stats.us_p50, stats.us_p90, stats.us_p99, stats.us_max
@@ -375,18 +272,22 @@ fn row(name: &str, stats: &Stats, lost: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::bus::Trips;
     use super::*;
 
     #[test]
-    fn issue_the_bus_had_no_goal_that_it_could_miss() {
-        let trips = |us: [f64; 2]| Stats {
-            us_p50: us[0],
-            us_p99: us[1],
-            ..Stats::default()
+    fn issue_bus_had_no_goal_to_miss() {
+        let trips = |us: [f64; 2], lost| Trips {
+            stats: DurationStats {
+                us_p50: us[0],
+                us_p99: us[1],
+                ..DurationStats::default()
+            },
+            lost,
         };
-        let compared = |zenoh| BusComparison::of(trips([20.0, 50.0]), trips(zenoh), [0, 1], true);
+        let compared = |zenoh| BusComparison::of(trips([20.0, 50.0], 0), trips(zenoh, 1), true);
         let mut report = BenchReport {
-            bus: Some(Conditions {
+            bus: Some(LoadConditions {
                 quiet: compared([50.0, 150.0]),
                 busy: compared([50.0, 150.0]),
             }),
@@ -404,42 +305,5 @@ mod tests {
             .collect();
         assert_eq!(missed, ["over raw UDP, p50", "over raw UDP, p99"]);
         assert!(report.table().contains("bus, busy: over raw UDP, p50"));
-        // a recording of before the goals is read
-        let mut old = serde_json::to_value(&report).expect("writable");
-        for condition in ["quiet", "busy"] {
-            let fields = old["bus"][condition].as_object_mut().expect("fields");
-            fields.remove("goals");
-        }
-        let old: BenchReport = serde_json::from_value(old).expect("readable");
-        assert_eq!(old.goals().count(), 0);
-    }
-
-    #[test]
-    fn options_out_of_range_are_named() {
-        let named = |options: BenchOptions| match run(&options, &[], &Arc::default()) {
-            Err(BenchError::Option { field, .. }) => field,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(
-            named(BenchOptions {
-                rounds: 0,
-                ..BenchOptions::default()
-            }),
-            "rounds"
-        );
-        assert_eq!(
-            named(BenchOptions {
-                ticks: 1,
-                ..BenchOptions::default()
-            }),
-            "ticks"
-        );
-        assert_eq!(
-            named(BenchOptions {
-                priority: 99,
-                ..BenchOptions::default()
-            }),
-            "priority"
-        );
     }
 }

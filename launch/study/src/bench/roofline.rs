@@ -1,15 +1,15 @@
-//! What this machine can do at best, and what a cell of tissue asks of it.
+//! Roofline of this machine: its limits, and the demand of a cell of tissue.
 //!
 //! Source: Williams, Waterman and Patterson 2009 (roofline); triad after McCalpin 1995. Bandwidths
-//! and the peak are measured on one thread by its own CPU time, the best of several rounds. What a
-//! cell asks is counted by hand from `palpate_fem::explicit` (see the constants), so it
-//! is an estimate: every field is thought to stream once a pass, and nothing to be kept.
+//! and the peak are measured on one thread by its own CPU time, the best of several rounds. The demand of a
+//! cell is counted by hand from `palpate_fem::explicit` (see the constants), so it
+//! is an estimate: it assumes that every field streams once per pass and nothing stays in a cache.
 
 use std::hint::black_box;
 
 use multiversion::multiversion;
 use palpate_transport::clock::thread_cpu_now;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Bytes that a sub-step moves for a cell and its node. Pulling reads three displacements and two
 /// moduli, reads and writes three impulses: 44. Moving reads and writes displacement, speed and impulse
@@ -23,24 +23,24 @@ pub(crate) const FLOPS_PER_CELL: f64 = 362.0;
 /// Bytes of a cell and its node that a sub-step touches: thirteen fields in single precision.
 pub(crate) const WORKING_BYTES_PER_CELL: f64 = 52.0;
 
-/// Bytes of the triad's arrays together that lie in a second-level cache, and the most of a tissue
-/// that counts as lying there.
+/// Size of the triad's arrays together that fit in a second-level cache, and of the largest tissue
+/// that counts as fitting there.
 const L2_BYTES: usize = 768 * 1024;
-/// Bytes of the triad's arrays together that lie in a third-level cache.
+/// Size of the triad's arrays together that fit in a third-level cache.
 const L3_BYTES: usize = 8 * 1024 * 1024;
-/// Rounds of which the best counts.
+/// Number of rounds, of which the best counts.
 const ROUNDS: u32 = 12;
 /// Bytes that a round of the triad moves: about a millisecond.
 const ROUND_BYTES: usize = 128 * 1024 * 1024;
-/// Turns of a round of fused products and sums.
-const TURNS: u32 = 100_000;
-/// Sums that go on side by side, so that none waits for the one before.
+/// Iterations of a round of fused products and sums.
+const ITERATIONS: u32 = 100_000;
+/// Independent sums, so that none waits for the one before.
 const SUMS: usize = 8;
-/// Lanes of each.
-const LANES: usize = 16;
+/// SIMD width of each.
+const SIMD_WIDTH: usize = 16;
 
-/// Limits of one core, as measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Measured limits of one core.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Roofline {
     /// Triad over arrays of 0.75 MiB \[GB/s\].
     pub l2_gbps: f64,
@@ -50,19 +50,18 @@ pub struct Roofline {
     pub peak_gflops: f64,
 }
 
-/// The least time that a cell takes for a sub-step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bound {
+/// Least time of a cell for a sub-step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellTimeBound {
     /// The time \[ns\].
     pub ns_per_cell: f64,
-    /// What sets it: `L2`, `L3` or `arithmetic`.
+    /// Limiting resource: `L2`, `L3` or `arithmetic`.
     pub by: String,
 }
 
 impl Roofline {
-    /// Measured now, on this thread; takes about 50 ms.
-    #[must_use]
-    pub fn measure() -> Self {
+    /// Measures the limits on this thread; takes about 50 ms.
+    pub(crate) fn measure() -> Self {
         Self {
             l2_gbps: bandwidth_gbps(L2_BYTES),
             l3_gbps: bandwidth_gbps(L3_BYTES),
@@ -70,9 +69,8 @@ impl Roofline {
         }
     }
 
-    /// The bound of a tissue of so many cells.
-    #[must_use]
-    pub fn bound(&self, cells: usize) -> Bound {
+    /// Lower bound for a tissue of a number of cells.
+    pub(crate) fn bound(&self, cells: usize) -> CellTimeBound {
         let in_l2 = cells as f64 * WORKING_BYTES_PER_CELL <= L2_BYTES as f64;
         let (gbps, level) = if in_l2 {
             (self.l2_gbps, "L2")
@@ -85,7 +83,7 @@ impl Roofline {
         } else {
             "arithmetic"
         };
-        Bound {
+        CellTimeBound {
             ns_per_cell: moved_ns.max(counted_ns),
             by: by.to_owned(),
         }
@@ -96,11 +94,11 @@ impl Roofline {
 fn least_ns(mut body: impl FnMut()) -> f64 {
     let mut least = f64::MAX;
     for _ in 0..ROUNDS {
-        let begun = thread_cpu_now();
+        let started = thread_cpu_now();
         body();
-        least = least.min((thread_cpu_now() - begun).0 as f64);
+        least = least.min((thread_cpu_now() - started).0 as f64);
     }
-    // a clock that stood still gives no infinite rate
+    // a clock without progress must not yield an infinite rate
     least.max(1.0)
 }
 
@@ -118,12 +116,12 @@ fn bandwidth_gbps(bytes: usize) -> f64 {
 }
 
 fn peak_gflops() -> f64 {
-    let mut sums = [[1.0_f32; LANES]; SUMS];
+    let mut sums = [[1.0_f32; SIMD_WIDTH]; SUMS];
     let ns = least_ns(|| {
-        fused(&mut sums, black_box(0.999), black_box(1e-3), TURNS);
+        fused(&mut sums, black_box(0.999), black_box(1e-3), ITERATIONS);
         black_box(&mut sums);
     });
-    f64::from(TURNS) * (2 * SUMS * LANES) as f64 / ns
+    f64::from(ITERATIONS) * (2 * SUMS * SIMD_WIDTH) as f64 / ns
 }
 
 /// `a = b + factor c`
@@ -134,28 +132,28 @@ fn triad(a: &mut [f32], b: &[f32], c: &[f32], factor: f32) {
     }
 }
 
-/// Many sums at once that stay in registers: named one by one, since a loop over them goes through
+/// Advances several sums that stay in registers: each has its own name, since a loop over them goes through
 /// memory.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-fn fused(sums: &mut [[f32; LANES]; SUMS], factor: f32, summand: f32, turns: u32) {
+fn fused(sums: &mut [[f32; SIMD_WIDTH]; SUMS], factor: f32, summand: f32, iterations: u32) {
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *sums;
-    for _ in 0..turns {
-        go_on(&mut a, factor, summand);
-        go_on(&mut b, factor, summand);
-        go_on(&mut c, factor, summand);
-        go_on(&mut d, factor, summand);
-        go_on(&mut e, factor, summand);
-        go_on(&mut f, factor, summand);
-        go_on(&mut g, factor, summand);
-        go_on(&mut h, factor, summand);
+    for _ in 0..iterations {
+        fuse(&mut a, factor, summand);
+        fuse(&mut b, factor, summand);
+        fuse(&mut c, factor, summand);
+        fuse(&mut d, factor, summand);
+        fuse(&mut e, factor, summand);
+        fuse(&mut f, factor, summand);
+        fuse(&mut g, factor, summand);
+        fuse(&mut h, factor, summand);
     }
     *sums = [a, b, c, d, e, f, g, h];
 }
 
 #[inline(always)]
-fn go_on(row: &mut [f32; LANES], factor: f32, summand: f32) {
-    for lane in row {
-        *lane = lane.mul_add(factor, summand);
+fn fuse(row: &mut [f32; SIMD_WIDTH], factor: f32, summand: f32) {
+    for value in row {
+        *value = value.mul_add(factor, summand);
     }
 }
 
@@ -164,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tighter_of_memory_and_arithmetic_binds() {
+    fn tighter_limit_of_memory_and_arithmetic_binds() {
         let machine = Roofline {
             l2_gbps: 280.0,
             l3_gbps: 70.0,
@@ -182,7 +180,7 @@ mod tests {
         };
         assert_eq!(
             slow.bound(512),
-            Bound {
+            CellTimeBound {
                 ns_per_cell: 10.0,
                 by: "L2".to_owned()
             }
@@ -190,12 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn the_triad_and_the_sums_do_what_they_say() {
+    fn triad_and_sums_compute_expected_values() {
         let mut a = [0.0; 3];
         triad(&mut a, &[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0], 0.5);
         assert_eq!(a, [6.0, 12.0, 18.0]);
-        let mut sums = [[1.0; LANES]; SUMS];
+        let mut sums = [[1.0; SIMD_WIDTH]; SUMS];
         fused(&mut sums, 2.0, 1.0, 3);
-        assert_eq!(sums, [[15.0; LANES]; SUMS]);
+        assert_eq!(sums, [[15.0; SIMD_WIDTH]; SUMS]);
     }
 }

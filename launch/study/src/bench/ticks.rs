@@ -1,30 +1,31 @@
-//! What the ticks of both sides cost.
+//! Cost of the ticks of both sides.
 //!
 //! Source: ours. The ticks are those of a whole default session without delay, so that free
 //! motion, contact and model updates are all among the samples.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use palpate_master::device::{self, Handle, HandleCaps};
-use palpate_port::inbox::Parties;
+use palpate_port::inbox::RunIds;
 use palpate_session::config::Config;
 use palpate_session::lab;
-use palpate_session::pipeline::{At, MasterSide, SlaveSide};
-use palpate_session::stat::spans::{Measurement, Stats};
-use palpate_slave::robot::{self, Robot, RobotCaps};
+use palpate_session::pipeline::{MasterPipeline, SidePipeline, TickInputs};
+use palpate_session::stat::spans::DurationStats;
+use palpate_slave::robot::{self, Robot};
 use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::{Axes, Span, Time};
 
-use super::BenchError;
+use super::Measurement;
+use crate::abort::{Abort, check_stop, refusal};
 
-/// A device that times what lies between a reading of it and the next command: a tick.
-struct Timed<D: ?Sized> {
+/// Device that measures the time between a reading and the next command: a tick.
+struct TimedDevice<D: ?Sized> {
     read: Time,
     spans: Vec<Span>,
     device: Box<D>,
 }
 
-impl<D: ?Sized> Timed<D> {
+impl<D: ?Sized> TimedDevice<D> {
     fn new(device: Box<D>) -> Self {
         Self {
             read: Time(0),
@@ -33,20 +34,20 @@ impl<D: ?Sized> Timed<D> {
         }
     }
 
-    fn named(&self, name: &str) -> Measurement {
+    fn measurement(&self, name: &str) -> Measurement {
         Measurement {
             name: name.to_owned(),
-            stats: Stats::of(&self.spans).unwrap_or_default(),
+            stats: DurationStats::of(&self.spans).unwrap_or_default(),
         }
     }
 }
 
-impl Handle for Timed<dyn Handle> {
+impl Handle for TimedDevice<dyn Handle> {
     fn caps(&self) -> HandleCaps {
         self.device.caps()
     }
 
-    fn read(&mut self, now: Time) -> device::Reading {
+    fn read(&mut self, now: Time) -> device::HandleReading {
         let reading = self.device.read(now);
         self.read = thread_cpu_now();
         reading
@@ -58,12 +59,8 @@ impl Handle for Timed<dyn Handle> {
     }
 }
 
-impl Robot for Timed<dyn Robot> {
-    fn caps(&self) -> RobotCaps {
-        self.device.caps()
-    }
-
-    fn read(&mut self, now: Time) -> robot::Reading {
+impl Robot for TimedDevice<dyn Robot> {
+    fn read(&mut self, now: Time) -> robot::RobotReading {
         let reading = self.device.read(now);
         self.read = thread_cpu_now();
         reading
@@ -75,28 +72,31 @@ impl Robot for Timed<dyn Robot> {
     }
 }
 
-/// Own CPU time of the two ticks, each of them within a session without a network.
+/// CPU time of the ticks of both sides, in a session without a network.
 ///
 /// # Errors
-/// [`BenchError::Stopped`] if `stop` is set; as [`lab::build_robot`].
-pub fn ticks(config: &Config, stop: &AtomicBool) -> Result<Vec<Measurement>, BenchError> {
+/// If `stop` is set; as [`lab::build_robot`].
+pub(super) fn ticks(config: &Config, stop: &AtomicBool) -> Result<Vec<Measurement>, Abort> {
     let handle = device::build(&config.operator, config.duration_s, config.seed);
-    let (mut handle, mut robot) = (Timed::new(handle), Timed::new(lab::build_robot(config)?));
-    let (parties, twin) = (Parties::default(), lab::predictor(config)?);
-    let master = palpate_master::State::new(twin, &handle.caps(), parties);
-    let mut master = MasterSide::new(config, master);
-    let mut slave = SlaveSide::new(config, palpate_slave::State::new(parties));
+    let robot = lab::build_robot(config).map_err(refusal)?;
+    let (mut handle, mut robot) = (TimedDevice::new(handle), TimedDevice::new(robot));
+    let parties = RunIds::default();
+    let twin = lab::predictor(config, None).map_err(refusal)?;
+    let master = palpate_master::MasterState::new(twin, &handle.caps(), parties);
+    let mut master = MasterPipeline::new(config, master);
+    let mut slave = SidePipeline::new(config, palpate_slave::SlaveState::new(parties));
     let mut frame = None;
     for tick in 0..(config.duration_s / PERIOD.s()) as u64 {
-        if stop.load(Ordering::Relaxed) {
-            return Err(BenchError::Stopped);
-        }
-        let at = At::of_tick(tick);
+        check_stop(stop)?;
+        let at = TickInputs::at_tick(tick);
         let received = |sent| Some((sent?, at.now));
-        let made = master.tick(&At { frame, ..at }, &config.coupling, &mut handle);
-        frame = received(made.sent);
-        let made = slave.tick(&At { frame, ..at }, &config.coupling, &mut robot);
-        frame = received(made.sent);
+        let outputs = master.tick(&TickInputs { frame, ..at }, &config.coupling, &mut handle);
+        frame = received(outputs.sent_frame);
+        let outputs = slave.tick(&TickInputs { frame, ..at }, &config.coupling, &mut robot);
+        frame = received(outputs.sent_frame);
     }
-    Ok(vec![handle.named("master tick"), robot.named("slave tick")])
+    Ok(vec![
+        handle.measurement("master tick"),
+        robot.measurement("slave tick"),
+    ])
 }

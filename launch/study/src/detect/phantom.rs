@@ -1,45 +1,56 @@
-//! What a study can change: a block of finite elements, or one of elements and links, with a lump.
+//! Blocks that a study can change: finite elements, or a voxel model, with a lump.
 //!
-//! Source: ours; the weighted rule of links between unlike elements is that of seed-001 section 3.4.2.
+//! Source: ours; the weighted rule of links between unlike nodes is that of seed-001 section 3.4.2.
 
-use palpate_scene::{Block, Body, LinkedBlock};
+use palpate_analysis::Failure;
+use palpate_scene::{Block, SceneBody, VoxelBlock};
 use palpate_twin::Vec3;
-use palpate_twin::law::{Material, Mixing};
-use palpate_voxel::matter::Matter;
+use palpate_twin::law::{Material, MixingRule};
 
-use super::DetectError;
+use crate::messages::wrong;
 
-/// Sub-steps a millisecond that cells may ask for, if the scene allows fewer: nobody waits for a study,
-/// and mass given to stiff cells instead is not always stable (a lump of 7.5 mm, 10 times as stiff,
-/// 10 mm deep lost the tissue under the tool at 16).
+/// Largest number of sub-steps per millisecond, if the scene allows fewer: a study need not run in real time,
+/// and additional mass for stiff cells is not always stable (a lump of 7.5 mm, 10 times as stiff,
+/// 10 mm deep, lost the tissue under the tool at 16).
 const SUBSTEPS_MAX: u32 = 100;
-/// The rules that moduli of cells can be mixed by.
-const MIXINGS: [(Mixing, &str); 4] = [
-    (Mixing::Voigt, "voigt"),
-    (Mixing::Hill, "hill"),
-    (Mixing::Geometric, "geometric"),
-    (Mixing::Reuss, "reuss"),
+/// Mixing rules of cell moduli.
+const MIXINGS: [(MixingRule, &str); 4] = [
+    (MixingRule::Voigt, "voigt"),
+    (MixingRule::Hill, "hill"),
+    (MixingRule::Geometric, "geometric"),
+    (MixingRule::Reuss, "reuss"),
 ];
-/// The one rule of links.
+/// Only rule of links.
 const SERIES: &str = "series";
 
-/// A block with a lump, its first inclusion.
-#[derive(Debug, Clone)]
-pub(super) enum Phantom {
-    Cells(Block),
-    Links(LinkedBlock),
+/// Lump of the sweep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ball {
+    /// Depth of its centre \[m\].
+    pub(super) depth_m: f64,
+    /// Radius \[m\].
+    pub(super) radius_m: f64,
+    /// Modulus over that of the layer around the scene's own lump.
+    pub(super) contrast: f64,
 }
 
-impl Phantom {
-    /// The tissue of a scene, or what it is instead.
-    pub(super) fn of(body: &Body) -> Result<Self, &'static str> {
+/// Block with a lump, its first inclusion.
+#[derive(Debug, Clone)]
+pub(super) enum LumpBlock {
+    Cells(Block),
+    Links(VoxelBlock),
+}
+
+impl LumpBlock {
+    /// Block of a scene, or a description of what the scene has instead.
+    pub(super) fn of(body: &SceneBody) -> Result<Self, &'static str> {
         let (phantom, lumps) = match body {
-            Body::Block(block) => (Self::Cells(block.clone()), block.inclusions.len()),
-            Body::Linked(block) => (Self::Links(block.clone()), block.balls.len()),
-            Body::Lattice { .. } => return Err("is a lattice"),
-            Body::Flat(_) => return Err("is a flat sheet"),
-            Body::Mesh(_) => return Err("is a mesh"),
-            Body::Voxels(_) => return Err("is a volume of voxels"),
+            SceneBody::Block(block) => (Self::Cells(block.clone()), block.inclusions.len()),
+            SceneBody::VoxelBlock(block) => (Self::Links(block.clone()), block.inclusions.len()),
+            SceneBody::Lattice { .. } => return Err("is a lattice"),
+            SceneBody::Flat(_) => return Err("is a flat sheet"),
+            SceneBody::Mesh(_) => return Err("is a mesh"),
+            SceneBody::VoxelBody(_) => return Err("is a volume of voxels"),
         };
         if lumps == 0 {
             return Err("has no inclusion");
@@ -54,7 +65,7 @@ impl Phantom {
                 let lump = &block.inclusions[0];
                 (lump.centre_m, lump.radius_m)
             }
-            Self::Links(block) => (block.balls[0].0, block.balls[0].1),
+            Self::Links(block) => (block.inclusions[0].centre_m, block.inclusions[0].radius_m),
         }
     }
 
@@ -78,7 +89,7 @@ impl Phantom {
     pub(super) fn plain(mut self) -> Self {
         match &mut self {
             Self::Cells(block) => drop(block.inclusions.remove(0)),
-            Self::Links(block) => drop(block.balls.remove(0)),
+            Self::Links(block) => drop(block.inclusions.remove(0)),
         }
         self
     }
@@ -87,51 +98,51 @@ impl Phantom {
     pub(super) fn shifted(mut self, by_m: f64) -> Self {
         let centre_m = match &mut self {
             Self::Cells(block) => &mut block.inclusions[0].centre_m,
-            Self::Links(block) => &mut block.balls[0].0,
+            Self::Links(block) => &mut block.inclusions[0].centre_m,
         };
         (centre_m.x, centre_m.y) = (centre_m.x + by_m, centre_m.y + by_m);
         self
     }
 
-    /// The block with a lump of this depth, radius \[m\] and modulus over that of the layer around the scene's own.
-    pub(super) fn with(
-        &self,
-        [depth_m, radius_m, contrast]: [f64; 3],
-    ) -> Result<Self, DetectError> {
-        let unfit = || DetectError::Field {
-            field: "--contrasts",
-            value: contrast,
-            expected: "a factor that gives a finite modulus".to_owned(),
+    /// The block with this lump in place of its own.
+    pub(super) fn with(&self, ball: &Ball) -> Result<Self, Failure> {
+        let Ball {
+            depth_m,
+            radius_m,
+            contrast,
+        } = *ball;
+        let invalid = || {
+            let expected = "a factor that gives a finite modulus";
+            Failure::Usage(wrong("--contrasts", contrast, expected))
         };
         let mut changed = self.clone();
         match &mut changed {
             Self::Cells(block) => {
-                let host = block.host(&block.inclusions[0]);
+                let host = block.host_layer(&block.inclusions[0]);
                 let host_pa = host.map(|layer| block.layers[layer].material.young_pa());
                 let lump = &mut block.inclusions[0];
                 (lump.radius_m, lump.centre_m.z) = (radius_m, -depth_m);
                 let own = &lump.material;
-                // a block that was loaded has layers
+                // a loaded block has layers
                 let around_pa = host_pa.unwrap_or(own.young_pa());
                 let material =
                     Material::new(contrast * around_pa, own.poisson(), own.density_kgpm3());
-                lump.material = material.map_err(|_| unfit())?;
+                lump.material = material.map_err(|_| invalid())?;
             }
             Self::Links(block) => {
-                let around_pa = block.host(&block.balls[0].0).modulus_pa;
-                let (centre_m, radius, matter) = &mut block.balls[0];
-                (*radius, centre_m.z) = (radius_m, -depth_m);
-                *matter = Matter {
-                    modulus_pa: contrast * around_pa,
-                    ..matter.clone()
-                };
-                matter.check().map_err(|_| unfit())?;
+                let around_pa = block
+                    .host_material(&block.inclusions[0].centre_m)
+                    .modulus_pa;
+                let lump = &mut block.inclusions[0];
+                (lump.radius_m, lump.centre_m.z) = (radius_m, -depth_m);
+                lump.material.modulus_pa = contrast * around_pa;
+                lump.material.check().map_err(|_| invalid())?;
             }
         }
         Ok(changed)
     }
 
-    /// The block by every rule that it has for cells, or links, that lump and tissue share; with the rules'
+    /// The block by every mixing rule for cells, or links, that contain lump and tissue; with the rules'
     /// names.
     pub(super) fn mixed(&self) -> Vec<(&'static str, Self)> {
         match self {
@@ -148,15 +159,15 @@ impl Phantom {
         }
     }
 
-    /// The tissue to press.
-    pub(super) fn body(self) -> Body {
+    /// Body of the scene to press.
+    pub(super) fn body(self) -> SceneBody {
         match self {
             Self::Cells(mut block) => {
                 let most = &mut block.params.substeps_max;
                 *most = (*most).max(SUBSTEPS_MAX);
-                Body::Block(block)
+                SceneBody::Block(block)
             }
-            Self::Links(block) => Body::Linked(block),
+            Self::Links(block) => SceneBody::VoxelBlock(block),
         }
     }
 }

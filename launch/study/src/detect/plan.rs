@@ -4,46 +4,55 @@
 
 use std::sync::atomic::AtomicBool;
 
-use palpate_scene::Scene;
+use palpate_analysis::Failure;
+use palpate_scene::{PressStiffness, Scene};
+use palpate_session::pool;
 
-use super::phantom::Phantom;
-use super::{Case, DetectError, Found, MeshCase, Options, Spread, Study, Unknown, range, work};
+use super::phantom::{Ball, LumpBlock};
+use super::{
+    DetectOptions, DetectStudy, LumpCase, LumpDetection, MeshCase, MixingSpread, UnknownReason,
+    range,
+};
 
 /// Alignments of lump and tool to the finest cells, as shares of a cell along x and y: on a node,
-/// between, and on the middle of a face.
+/// between, and on the centre of a face.
 const SHIFTS: [f64; 3] = [0.0, 0.25, 0.5];
-/// One press to be made: a scene, and where.
-pub(super) struct Job {
-    pub(super) scene: Scene,
-    pub(super) place_m: [f64; 2],
+
+/// One press: a scene and a place.
+struct Job {
+    scene: Scene,
+    place_m: [f64; 2],
 }
 
-/// A study that is ready to run.
-pub struct Plan {
+/// Study that is ready to run.
+pub struct DetectPlan {
     scene: Scene,
-    phantom: Phantom,
-    pub(super) options: Options,
+    phantom: LumpBlock,
+    pub(super) options: DetectOptions,
     jobs: Vec<Job>,
-    /// Depth, radius and contrast, and its job if it fits.
-    cases: Vec<([f64; 3], Option<usize>)>,
-    /// Rule and shift, and its jobs with and without the lump.
+    /// Every lump of the sweep, and its job if it fits.
+    cases: Vec<(Ball, Option<usize>)>,
+    /// Rule, shift, and the jobs with and without the lump.
     meshes: Vec<(&'static str, f64, [usize; 2])>,
 }
 
-impl Plan {
+impl DetectPlan {
     /// Checks scene and options, and lists the presses.
     ///
     /// # Errors
-    /// Names the flag that is out of its range, or says what the scene lacks.
-    pub fn new(scene: Scene, options: Options) -> Result<Self, DetectError> {
-        let lacks = |found| DetectError::Scene {
-            scene: scene.name.clone(),
-            found,
+    /// Names the flag that is out of its range, or the missing part of the scene.
+    pub fn new(scene: Scene, options: DetectOptions) -> Result<Self, Failure> {
+        let lacks = |found| {
+            Failure::Usage(format!(
+                "scene `{}` {found}; expected a block or linked volume with an [[inclusion]], such as `block-nodule` or \
+                 `linked-nodule`",
+                scene.name
+            ))
         };
-        let phantom = Phantom::of(&scene.body).map_err(lacks)?;
+        let phantom = LumpBlock::of(&scene.body).map_err(lacks)?;
         let (centre_m, radius_m) = phantom.lump_m();
         let options = range::with_defaults(options, centre_m, radius_m);
-        range::check(&options, phantom.size_m()[2])?;
+        range::check(&options, phantom.size_m()[2]).map_err(Failure::Usage)?;
         let mut plan = Self {
             scene,
             phantom,
@@ -57,13 +66,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Presses that will be made.
+    /// Number of presses.
     #[must_use]
     pub fn presses(&self) -> usize {
         self.jobs.len()
     }
 
-    fn add(&mut self, phantom: Phantom, place_m: [f64; 2]) -> usize {
+    fn add(&mut self, phantom: LumpBlock, place_m: [f64; 2]) -> usize {
         let scene = Scene {
             body: phantom.body(),
             ..self.scene.clone()
@@ -72,24 +81,23 @@ impl Plan {
         self.jobs.len() - 1
     }
 
-    fn list_sweep(&mut self) -> Result<(), DetectError> {
-        // over the middle of the scene's own lump
+    fn list_sweep(&mut self) -> Result<(), Failure> {
+        // over the centre of the scene's own lump
         let (centre_m, _) = self.phantom.lump_m();
         let place_m = [centre_m.x, centre_m.y];
         self.add(self.phantom.clone().plain(), place_m);
-        let Options {
-            depths_m,
-            radii_m,
-            contrasts,
-            ..
-        } = self.options.clone();
-        for &depth_m in &depths_m {
-            for &radius_m in &radii_m {
+        let options = self.options.clone();
+        for &depth_m in &options.depths_m {
+            for &radius_m in &options.radii_m {
                 let fits = self.fits(depth_m, radius_m);
-                for &contrast in &contrasts {
-                    let lump = [depth_m, radius_m, contrast];
+                for &contrast in &options.contrasts {
+                    let lump = Ball {
+                        depth_m,
+                        radius_m,
+                        contrast,
+                    };
                     let job = if fits {
-                        let over = self.phantom.with(lump)?;
+                        let over = self.phantom.with(&lump)?;
                         Some(self.add(over, place_m))
                     } else {
                         None
@@ -101,7 +109,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether a ball at that depth under the place lies within the block.
+    /// True if a ball at that depth under the place lies within the block.
     fn fits(&self, depth_m: f64, radius_m: f64) -> bool {
         let (centre_m, _) = self.phantom.lump_m();
         let [width_m, length_m, height_m] = self.phantom.size_m();
@@ -123,35 +131,58 @@ impl Plan {
         }
     }
 
-    /// Makes the presses on all cores until `stop` is set; `done` hears how many are made.
+    /// Makes a press for every job, none for those after a `stop`; `done` is called with the number made. Presses are
+    /// independent of each other, so the results do not depend on the number of cores.
+    fn press_all(
+        &self,
+        stop: &AtomicBool,
+        done: &(dyn Fn(u64) + Sync),
+    ) -> Result<Vec<Option<PressStiffness>>, Failure> {
+        let count = self.jobs.len();
+        let (mut presses, mut made) = (vec![None; count], 0);
+        let press = |index: usize| {
+            let Job { scene, place_m } = &self.jobs[index];
+            let pressed = scene.press_stiffness(&[*place_m], self.options.press_m);
+            pressed.map_err(|error| Failure::Usage(error.to_string()))
+        };
+        pool::run_jobs(count, pool::cores(), stop, &press, |index, pressed| {
+            presses[index] = pressed.first().copied();
+            made += 1;
+            done(made);
+            Ok(())
+        })?;
+        Ok(presses)
+    }
+
+    /// Makes the presses on all cores until `stop` is set; `done` is called with the number made.
     ///
     /// # Errors
-    /// If a tissue cannot be made.
+    /// If a tissue cannot be built.
     pub fn run(
         &self,
         stop: &AtomicBool,
         done: &(dyn Fn(u64) + Sync),
-    ) -> Result<Study, DetectError> {
-        let presses = work::press_all(&self.jobs, self.options.press_m, stop, done)?;
+    ) -> Result<DetectStudy, Failure> {
+        let presses = self.press_all(stop, done)?;
         let noise = self.options.noise;
         let plain = presses[0];
-        let case = |&([depth_m, radius_m, contrast], job): &([f64; 3], Option<usize>)| {
+        let case = |&(lump, job): &(Ball, Option<usize>)| {
             let found = match job.map(|at| presses[at].zip(plain)) {
-                None => Err(Unknown::NoRoom),
-                Some(None) => Err(Unknown::NotPressed),
-                Some(Some((over, plain))) => Found::of(over, plain, noise),
+                None => Err(UnknownReason::NoRoom),
+                Some(None) => Err(UnknownReason::NotPressed),
+                Some(Some((over, plain))) => LumpDetection::of(over, plain, noise),
             };
-            Case {
-                depth_m,
-                radius_m,
-                contrast,
+            LumpCase {
+                depth_m: lump.depth_m,
+                radius_m: lump.radius_m,
+                contrast: lump.contrast,
                 found: found.ok(),
                 unknown: found.err(),
             }
         };
         let mesh = |&(mixing, shift_cells, [with, without]): &(&str, f64, [usize; 2])| {
             let pair = presses[with].zip(presses[without]);
-            let found = pair.and_then(|(over, plain)| Found::of(over, plain, noise).ok());
+            let found = pair.and_then(|(over, plain)| LumpDetection::of(over, plain, noise).ok());
             MeshCase {
                 mixing: mixing.to_owned(),
                 shift_cells,
@@ -159,7 +190,7 @@ impl Plan {
             }
         };
         let meshes: Vec<MeshCase> = self.meshes.iter().map(mesh).collect();
-        Ok(Study {
+        Ok(DetectStudy {
             scene: self.scene.name.clone(),
             press_m: self.options.press_m,
             tool_radius_m: self.scene.tool_radius_m,
@@ -167,7 +198,7 @@ impl Plan {
             plain_n: plain.map(|press| press.force_n),
             plain_npm: plain.map(|press| press.chord_npm),
             cases: self.cases.iter().map(case).collect(),
-            spread: Spread::of(&meshes, noise),
+            spread: MixingSpread::of(&meshes, noise),
             meshes,
         })
     }

@@ -1,17 +1,17 @@
-//! How far the mixing rules agree on one lump: the honest bound of a study on cells this coarse.
+//! Agreement of the mixing rules on one lump: the error bound of a study on coarse cells.
 //!
-//! Source: ours. In a cell that lump and tissue share, Reuss bounds the modulus from below and Voigt
-//! from above (Hill 1963); on fine cells the rules come together. Where they do not, the answer is
-//! that of a rule as much as of the tissue.
+//! Source: ours. In a cell that contains lump and tissue, Reuss bounds the modulus from below and Voigt
+//! from above (Hill 1963); on fine cells the rules converge. Where they differ, the result
+//! depends on the rule as much as on the tissue.
 
 use serde::{Deserialize, Serialize};
 
 use super::{MeshCase, d_prime};
 
-/// The least and the most that a mixing rule makes of the scene's own lump, each the mean over the
+/// Least and largest force change of the scene's own lump over the mixing rules, each the mean over the
 /// alignments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct MixingSpread {
     /// Rule of the least change.
     pub least_by: String,
     /// Least change of the force, as a share.
@@ -24,12 +24,12 @@ pub struct Spread {
     pub most: f64,
     /// Its d'.
     pub most_d_prime: f64,
-    /// Whether they differ by more than the noise of a reading.
+    /// True if they differ by more than the noise of a reading.
     pub doubtful: bool,
 }
 
-impl Spread {
-    /// Of what was pressed; nothing unless every mesh has an answer.
+impl MixingSpread {
+    /// Spread over the pressed meshes; none unless every mesh has a result.
     pub(super) fn of(meshes: &[MeshCase], noise: f64) -> Option<Self> {
         let mut rules: Vec<&str> = meshes.iter().map(|mesh| mesh.mixing.as_str()).collect();
         rules.sort_unstable();
@@ -58,7 +58,7 @@ impl Spread {
     }
 }
 
-impl std::fmt::Display for Spread {
+impl std::fmt::Display for MixingSpread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_disagree_by_more_than_the_noise_are_in_doubt() {
+    fn disagreement_beyond_noise_is_doubtful() {
         let of = |reuss: f64, noise: f64| {
             let meshes = [
                 mesh("voigt", Some(0.9)),
@@ -102,7 +102,7 @@ mod tests {
                 mesh("reuss", Some(reuss)),
                 mesh("reuss", Some(reuss)),
             ];
-            Spread::of(&meshes, noise).expect("all known")
+            MixingSpread::of(&meshes, noise).expect("all known")
         };
         let spread = of(0.02, 0.02);
         assert_eq!((&*spread.least_by, &*spread.most_by), ("reuss", "voigt"));
@@ -113,7 +113,7 @@ mod tests {
         }
         let agreed = of(0.99, 0.02);
         assert!(!agreed.doubtful && !agreed.to_string().contains("disagree"));
-        assert_eq!(Spread::of(&[mesh("voigt", None)], 0.02), None);
-        assert_eq!(Spread::of(&[], 0.02), None);
+        assert_eq!(MixingSpread::of(&[mesh("voigt", None)], 0.02), None);
+        assert_eq!(MixingSpread::of(&[], 0.02), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Studies on a block so coarse that a press takes a moment.
+//! Tests of studies on a block so coarse that a press is quick.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -11,8 +11,8 @@ const COARSE: &str = "name = \"coarse\"\n[block]\nsize_m = [0.1, 0.1, 0.05]\ncel
     poisson = 0.45\n[[inclusion]]\ncenter_m = [0.0, 0.0, -0.01]\nradius_m = 0.006\nyoung_pa = 50000.0\n\
     poisson = 0.45\n[tool]\nradius_m = 0.01\nstiffness_npm = 1e6\n";
 
-fn options() -> Options {
-    Options {
+fn options() -> DetectOptions {
+    DetectOptions {
         depths_m: vec![0.009, 0.015],
         radii_m: vec![0.006, 0.012],
         contrasts: vec![10.0],
@@ -21,12 +21,12 @@ fn options() -> Options {
     }
 }
 
-fn plan(options: Options) -> Result<Plan, DetectError> {
-    Plan::new(scene::load(COARSE).expect("a scene"), options)
+fn plan(options: DetectOptions) -> Result<DetectPlan, palpate_analysis::Failure> {
+    DetectPlan::new(scene::load(COARSE).expect("a scene"), options)
 }
 
 #[test]
-fn a_shallow_lump_is_felt_more_and_one_that_sticks_out_is_left_out() {
+fn shallow_lump_is_more_detectable_and_unfit_lump_is_skipped() {
     let plan = plan(options()).expect("fits");
     // without the lump, three lumps that fit, four rules and none on three meshes
     assert_eq!(plan.presses(), 1 + 3 + 3 * 5);
@@ -39,13 +39,13 @@ fn a_shallow_lump_is_felt_more_and_one_that_sticks_out_is_left_out() {
         .expect("can be built");
     assert_eq!(made.into_inner(), plan.presses());
     let found = |case: usize| study.cases[case].found.expect("pressed");
-    assert_eq!(study.cases[1].unknown, Some(Unknown::NoRoom));
+    assert_eq!(study.cases[1].unknown, Some(UnknownReason::NoRoom));
     let (shallow, deep, large) = (found(0), found(2), found(3));
     assert!(shallow.force_change > deep.force_change && large.force_change > deep.force_change);
     assert!(deep.force_change > 0.01, "{deep:?}");
     let plain_n = study.plain_n.expect("pressed");
     for one in [shallow, deep, large] {
-        // all of it against the press without the lump
+        // all relative to the press without the lump
         assert!((one.over_n / plain_n - 1.0 - one.force_change).abs() < 1e-12);
         let spread_n = 0.02 * (0.5 * (one.over_n.powi(2) + plain_n.powi(2))).sqrt();
         assert!((one.d_prime * spread_n - (one.over_n - plain_n)).abs() < 1e-12);
@@ -65,24 +65,24 @@ fn a_shallow_lump_is_felt_more_and_one_that_sticks_out_is_left_out() {
 }
 
 #[test]
-fn a_study_that_is_stopped_knows_nothing_of_the_rest() {
+fn stopped_study_leaves_the_rest_unknown() {
     let study = plan(options())
         .expect("fits")
         .run(&AtomicBool::new(true), &|_| ());
     let study = study.expect("nothing was built");
     assert_eq!(study.plain_n, None);
-    let why = study.cases.iter().map(|case| case.unknown);
-    let [no_room, stopped] = [Unknown::NoRoom, Unknown::NotPressed].map(Some);
+    let reasons = study.cases.iter().map(|case| case.unknown);
+    let [no_room, stopped] = [UnknownReason::NoRoom, UnknownReason::NotPressed].map(Some);
     assert_eq!(
-        why.collect::<Vec<_>>(),
+        reasons.collect::<Vec<_>>(),
         [stopped, no_room, stopped, stopped]
     );
     assert!(study.meshes.iter().all(|mesh| mesh.force_change.is_none()));
 }
 
 #[test]
-fn what_is_left_out_follows_from_the_scene() {
-    let plan = plan(Options {
+fn default_options_follow_from_the_scene() {
+    let plan = plan(DetectOptions {
         depths_m: Vec::new(),
         radii_m: Vec::new(),
         ..options()
@@ -103,13 +103,13 @@ fn what_is_left_out_follows_from_the_scene() {
 }
 
 #[test]
-fn refusals_name_the_flag_or_what_the_scene_lacks() {
+fn refusals_name_the_flag_or_the_missing_part() {
     let refusal = |options| plan(options).err().expect("refused").to_string();
     let noise = 0.0;
-    assert!(refusal(Options { noise, ..options() }).contains("--noise is 0; expected"));
+    assert!(refusal(DetectOptions { noise, ..options() }).contains("--noise is 0; expected"));
     let press_m = f64::NAN;
     assert!(
-        refusal(Options {
+        refusal(DetectOptions {
             press_m,
             ..options()
         })
@@ -117,86 +117,89 @@ fn refusals_name_the_flag_or_what_the_scene_lacks() {
     );
     let contrasts = vec![-2.0];
     assert!(
-        refusal(Options {
+        refusal(DetectOptions {
             contrasts,
             ..options()
         })
         .contains("--contrasts is -2")
     );
-    let deep = Options {
+    let deep = DetectOptions {
         depths_m: vec![0.06],
         ..options()
     };
     assert!(refusal(deep).contains("--depths-mm is 60"));
     for (name, word) in [("sheet", "is a lattice"), ("block", "has no inclusion")] {
-        let error = Plan::new(scene::load(name).expect("built in"), options()).err();
+        let error = DetectPlan::new(scene::load(name).expect("built in"), options()).err();
         assert!(error.expect("refused").to_string().contains(word));
     }
 }
 
 #[test]
-fn a_press_that_met_no_force_says_nothing_of_the_lump() {
-    let press = |force_n| Press {
+fn press_without_force_yields_no_result() {
+    let press = |force_n| PressStiffness {
         force_n,
         secant_npm: 1.0,
         chord_npm: 1.0,
     };
     for [over_n, plain_n] in [[0.0, 0.2], [0.2, 0.0], [f64::NAN, 0.2], [-0.1, 0.2]] {
-        let found = Found::of(press(over_n), press(plain_n), 0.02);
-        assert_eq!(found, Err(Unknown::FellIn));
+        let found = LumpDetection::of(press(over_n), press(plain_n), 0.02);
+        assert_eq!(found, Err(UnknownReason::FellIn));
     }
-    assert!(Found::of(press(0.3), press(0.2), 0.02).is_ok());
+    assert!(LumpDetection::of(press(0.3), press(0.2), 0.02).is_ok());
 }
 
 #[test]
-fn issue_a_lump_could_stick_out_of_the_side_of_the_block() {
+fn issue_lump_could_exceed_the_side_of_the_block() {
     let near_the_side = COARSE.replace("center_m = [0.0, 0.0,", "center_m = [0.0, 0.042,");
-    let plan = Plan::new(
+    let plan = DetectPlan::new(
         scene::load(&near_the_side).expect("a scene"),
-        Options {
+        DetectOptions {
             depths_m: vec![0.015],
             radii_m: vec![0.006, 0.009],
             ..options()
         },
     );
     let study = plan.expect("fits").run(&AtomicBool::new(true), &|_| ());
-    let why = study.expect("nothing was built").cases;
-    let why: Vec<_> = why.iter().map(|case| case.unknown).collect();
-    let [not_pressed, no_room] = [Unknown::NotPressed, Unknown::NoRoom].map(Some);
-    assert_eq!(why, [not_pressed, no_room]);
+    let cases = study.expect("nothing was built").cases;
+    let reasons: Vec<_> = cases.iter().map(|case| case.unknown).collect();
+    let [not_pressed, no_room] = [UnknownReason::NotPressed, UnknownReason::NoRoom].map(Some);
+    assert_eq!(reasons, [not_pressed, no_room]);
 }
 
 #[test]
-fn the_change_that_is_told_has_the_index_of_the_question() {
-    assert!((lump::right(TOLD) - 0.95).abs() < 1e-12);
+fn detectable_change_has_the_d_prime_limit() {
+    assert!((detectability::correct_probability(D_PRIME_DETECTED) - 0.95).abs() < 1e-12);
     for noise in [0.001, 0.02, 0.3] {
-        let change = change_told(noise).expect("reachable");
-        assert!((d_prime(change, noise) - TOLD).abs() < 1e-9, "{noise}");
+        let change = detectable_change(noise).expect("reachable");
+        assert!(
+            (d_prime(change, noise) - D_PRIME_DETECTED).abs() < 1e-9,
+            "{noise}"
+        );
     }
-    // the error of a reading grows with the force, and d' never passes sqrt(2) over the noise
-    assert_eq!(change_told(0.5), None);
+    // the error of a reading grows with the force, and d' is always below sqrt(2) over the noise
+    assert_eq!(detectable_change(0.5), None);
 }
 
-/// Row FU-01 in words for people: a nodule of links that is 10 times as stiff is told, the more the shallower.
+/// Row FU-01: a nodule in a voxel model that is 10 times as stiff is detectable, the more the shallower.
 #[test]
-fn fu_01_a_nodule_of_links_is_told_over_its_depth() {
+fn fu_01_voxel_nodule_detectability_falls_with_depth() {
     let text = "name = \"links\"\n[linked]\nsize_m = [0.06, 0.06, 0.024]\nspacing_m = 0.002\n\
         [[layer]]\nyoung_pa = 5000.0\nshortest = 0.05\nlongest = 6.0\nshear = 6.0\n\
         [[inclusion]]\ncenter_m = [0.0, 0.0, -0.008]\nradius_m = 0.005\nyoung_pa = 50000.0\n\
         shortest = 0.05\nlongest = 6.0\nshear = 6.0\n\
         [tool]\nradius_m = 0.008\nstiffness_npm = 3000.0\n";
-    let options = Options {
+    let options = DetectOptions {
         depths_m: vec![0.007, 0.009, 0.013],
         radii_m: vec![0.005],
         contrasts: vec![1.0, 10.0],
         press_m: 0.003,
         noise: 0.02,
     };
-    let plan = Plan::new(scene::load(text).expect("a scene"), options).expect("fits");
+    let plan = DetectPlan::new(scene::load(text).expect("a scene"), options).expect("fits");
     // without the lump, six lumps, one rule and none on three shifts
     assert_eq!(plan.presses(), 1 + 6 + 3 * 2);
     let study = plan.run(&AtomicBool::new(false), &|_| ()).expect("built");
-    let found: Vec<Found> = study.cases.iter().filter_map(|case| case.found).collect();
+    let found: Vec<LumpDetection> = study.cases.iter().filter_map(|case| case.found).collect();
     assert_eq!(found.len(), 6);
     for (nth, one) in found.iter().enumerate() {
         if nth % 2 == 0 {

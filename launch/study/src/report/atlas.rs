@@ -1,24 +1,22 @@
-//! The page of the atlas: five charts, each with all ways on it, and all numbers.
+//! Page of the atlas: five charts with the estimates of all ways, and all numbers.
 //!
 //! Source: ours.
 
-use std::fmt::Write as _;
-
-use palpate_analysis::report::plot::{Chart as Plot, Ink, Series, Shape};
+use palpate_analysis::report::plot::{Chart as Plot, Ink, Series, SeriesShape};
 use palpate_analysis::report::words::{number, with_unit};
 use palpate_analysis::report::{head, section};
 
-use crate::atlas::session::SLAVE_NPM;
-use crate::atlas::{Agreement, Chart, Point, agreement, held};
+use crate::atlas::plant_session::SLAVE_NPM;
+use crate::atlas::{AtlasChart, AtlasPoint, ChartAgreement, agreement, all_agree};
 
-/// The page, as HTML.
+/// Renders the page as HTML.
 #[must_use]
-pub fn render(points: &[Point]) -> String {
-    let all = Chart::ALL.map(|chart| agreement(points, chart));
-    let sum = |of: fn(&Agreement) -> usize| all.iter().flatten().map(of).sum::<usize>();
+pub fn render(points: &[AtlasPoint]) -> String {
+    let all = AtlasChart::ALL.map(|chart| agreement(points, chart));
+    let sum = |of: fn(&ChartAgreement) -> usize| all.iter().flatten().map(of).sum::<usize>();
     let worst = all.iter().flatten().map(|all| all.worst).reduce(f64::max);
     let lead = format!(
-        "How stiff a wall may be, how stiff it feels through a chain, how late direct coupling may be, and how large a \
+        "Limits of the stiffness of a wall, of its displayed stiffness through a chain, of the delay of direct coupling, and of the \
          wave impedance: each by formula, by a sweep over frequency, by the roots of the sampled loop or by running it. \
          {} of {} points were found in at least three ways, which differ by {} at most; {} are beyond their bar.",
         sum(|all| all.three_ways),
@@ -26,58 +24,64 @@ pub fn render(points: &[Point]) -> String {
         with_unit(worst.map(|worst| 1e2 * worst), "%"),
         sum(|all| all.broken)
     );
-    let class = match held(points) {
+    let class = match all_agree(points) {
         Some(true) => "good",
         Some(false) => "bad",
         None => "",
     };
     let mut body = head("Atlas", "atlas", "reference plant RP-1", class, &lead);
     body += "</header>\n";
-    body += &section("line", "Stiffness felt through waves", &lines(points));
+    let of = |chart| table(points, chart);
+    let numbers = of(AtlasChart::Line) + &of(AtlasChart::Wall);
+    body += &section("line", "Stiffness displayed through waves", &lines(points));
     body += &section("wall", "Stiffest sampled wall", &walls(points));
     body += &section("jitter", "Under jitter", &jitter(points));
-    body += &section("direct", "Without a method", &table(points, Chart::Direct));
-    body += &section(
-        "ends",
-        "Largest wave impedance",
-        &table(points, Chart::Ends),
-    );
-    body += &section(
-        "numbers",
-        "All numbers",
-        &(table(points, Chart::Line) + &table(points, Chart::Wall)),
-    );
+    body += &section("direct", "Without a method", &of(AtlasChart::Direct));
+    body += &section("ends", "Largest wave impedance", &of(AtlasChart::Ends));
+    body += &section("numbers", "All numbers", &numbers);
     body + "</main></body></html>\n"
 }
 
-/// Points of a chart that `key` chooses, as a way has them over the round trip.
-fn over_delay(
-    points: &[Point],
-    chart: Chart,
-    key: impl Fn(&Point) -> bool,
-    way: fn(&Point) -> Option<f64>,
+/// Quantity of a point, if it is known.
+type Quantity = fn(&AtlasPoint) -> Option<f64>;
+
+/// Estimates of one way over a quantity, for the points of a chart that `key` selects.
+fn over(
+    x: Quantity,
+    points: &[AtlasPoint],
+    chart: AtlasChart,
+    key: impl Fn(&AtlasPoint) -> bool,
+    way: Quantity,
 ) -> Vec<(f64, f64)> {
     let of = points.iter().filter(|p| p.chart == chart && key(p));
-    let mut line: Vec<(f64, f64)> = of
-        .filter_map(|p| Some((libm::log10(2.0 * p.oneway_ms? + held_ms(p)), way(p)?)))
-        .collect();
+    let mut line: Vec<(f64, f64)> = of.filter_map(|p| Some((x(p)?, way(p)?))).collect();
     line.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     line
 }
 
-/// What a wall's own sampling adds to its loop \[ms\]: without it, no delay would have no place on the axis.
-fn held_ms(point: &Point) -> f64 {
-    match point.chart {
-        Chart::Wall => point.period_ms,
+/// Logarithm of the round trip \[ms\]. A wall's own sampling adds to its loop; it gives zero delay a place on the
+/// logarithmic axis.
+fn log_delay(point: &AtlasPoint) -> Option<f64> {
+    let held_ms = match point.chart {
+        AtlasChart::Wall => point.period_ms,
         _ => 0.0,
-    }
+    };
+    Some(libm::log10(2.0 * point.oneway_ms? + held_ms))
 }
 
-/// Colours of lines, in their order.
+/// Colours of lines, in order.
 const INKS: [Ink; 5] = [Ink::Third, Ink::Master, Ink::Slave, Ink::Truth, Ink::Fourth];
 
-/// Values that a chart's points have, each once, from small to large.
-fn values(points: &[Point], chart: Chart, of: fn(&Point) -> Option<f64>) -> Vec<f64> {
+/// Series of the simulated values, with marks, and of the closed form.
+fn pair(name: &str, index: usize, run: Vec<(f64, f64)>, closed: Vec<(f64, f64)>) -> [Series; 2] {
+    [
+        Series::numbered(name, &INKS, index, run).shaped(SeriesShape::Marked),
+        Series::line("", Ink::Text, closed).shaped(SeriesShape::Thin),
+    ]
+}
+
+/// Distinct values of a chart's points, in ascending order.
+fn values(points: &[AtlasPoint], chart: AtlasChart, of: Quantity) -> Vec<f64> {
     let own = points.iter().filter(|point| point.chart == chart);
     let mut all: Vec<f64> = own.filter_map(of).collect();
     all.sort_unstable_by(f64::total_cmp);
@@ -85,29 +89,28 @@ fn values(points: &[Point], chart: Chart, of: fn(&Point) -> Option<f64>) -> Vec<
     all
 }
 
-/// The value that is usually drawn, or the largest if that was not found.
+/// The usual value, or the largest if that is not among them.
 fn usual(values: &[f64], usual: f64) -> Option<f64> {
     let known = values.iter().copied().find(|value| *value == usual);
     known.or(values.last().copied())
 }
 
-fn lines(points: &[Point]) -> String {
-    let walls = values(points, Chart::Line, |p| p.wall_npm);
-    let slaves = values(points, Chart::Line, |p| p.slave_npm);
+fn lines(points: &[AtlasPoint]) -> String {
+    let walls = values(points, AtlasChart::Line, |p| p.wall_npm);
+    let slaves = values(points, AtlasChart::Line, |p| p.slave_npm);
     let (wall, slave) = (usual(&walls, 1000.0), usual(&slaves, SLAVE_NPM));
     let mut series = Vec::new();
-    let impedances = values(points, Chart::Line, |p| p.b_nspm);
+    let impedances = values(points, AtlasChart::Line, |p| p.b_nspm);
     for (index, b) in impedances.into_iter().enumerate() {
         let of = |way| {
-            let chosen = |p: &Point| {
+            let chosen = |p: &AtlasPoint| {
                 let plain = p.slave_npm == slave && p.wall_npm == wall;
                 plain && p.b_nspm == Some(b)
             };
-            over_delay(points, Chart::Line, chosen, way)
+            over(log_delay, points, AtlasChart::Line, chosen, way)
         };
         let name = format!("b = {b} N s/m, run");
-        series.push(Series::numbered(&name, &INKS, index, of(|p| p.time)).shaped(Shape::Marked));
-        series.push(Series::line("", Ink::Text, of(|p| p.closed)).shaped(Shape::Thin));
+        series.extend(pair(&name, index, of(|p| p.time), of(|p| p.closed)));
     }
     let wall_npm = number(wall.unwrap_or(0.0));
     let plot = Plot {
@@ -125,27 +128,22 @@ fn lines(points: &[Point]) -> String {
     )
 }
 
-/// What the real ticks show under jitter, beside what they would if every delay were the mean one.
-fn jitter(points: &[Point]) -> String {
-    let wall = usual(&values(points, Chart::Jitter, |p| p.wall_npm), 300.0);
-    let b = usual(&values(points, Chart::Jitter, |p| p.b_nspm), 10.0);
+/// Draws the displayed stiffness under jitter, beside that at the mean delay.
+fn jitter(points: &[AtlasPoint]) -> String {
+    let wall = usual(&values(points, AtlasChart::Jitter, |p| p.wall_npm), 300.0);
+    let b = usual(&values(points, AtlasChart::Jitter, |p| p.b_nspm), 10.0);
     let mut series = Vec::new();
-    let delays = values(points, Chart::Jitter, |p| p.oneway_ms);
+    let delays = values(points, AtlasChart::Jitter, |p| p.oneway_ms);
     for (index, oneway_ms) in delays.into_iter().enumerate() {
-        let of = |way: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
-            let chosen = points.iter().filter(|p| {
-                let here = p.oneway_ms == Some(oneway_ms) && p.wall_npm == wall && p.b_nspm == b;
-                here && p.chart == Chart::Jitter
-            });
-            let mut line: Vec<(f64, f64)> = chosen
-                .filter_map(|p| Some((p.jitter_ms, way(p)?)))
-                .collect();
-            line.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-            line
+        let of = |way| {
+            let chosen = |p: &AtlasPoint| {
+                p.oneway_ms == Some(oneway_ms) && p.wall_npm == wall && p.b_nspm == b
+            };
+            let jitter_ms = |p: &AtlasPoint| Some(p.jitter_ms);
+            over(jitter_ms, points, AtlasChart::Jitter, chosen, way)
         };
         let name = format!("{oneway_ms} ms one way, run");
-        series.push(Series::numbered(&name, &INKS, index, of(|p| p.time)).shaped(Shape::Marked));
-        series.push(Series::line("", Ink::Text, of(|p| p.closed)).shaped(Shape::Thin));
+        series.extend(pair(&name, index, of(|p| p.time), of(|p| p.closed)));
     }
     let plot = Plot {
         x: "a packet is later by up to [ms]".to_owned(),
@@ -158,27 +156,27 @@ fn jitter(points: &[Point]) -> String {
     let shown = |value: Option<f64>| number(value.unwrap_or(0.0));
     let caption = format!(
         "Stiffness felt of {} N/m at b = {} N s/m. Marks: the real ticks. Thin lines: the closed form E3 at the mean age \
-         of the newest frame. Formula and two-port know no account, which keeps what comes too late to be used: nothing is \
+         of the newest frame. Formula and two-port have no energy tank, which keeps the energy of late frames: nothing is \
          stated of their difference.",
         shown(wall),
         shown(b)
     );
-    plot.figure(&caption) + &table(points, Chart::Jitter)
+    plot.figure(&caption) + &table(points, AtlasChart::Jitter)
 }
 
-fn walls(points: &[Point]) -> String {
+fn walls(points: &[AtlasPoint]) -> String {
     let mut series = Vec::new();
-    for (b, ink) in [(0.5, Ink::Third), (2.0, Ink::Master), (10.0, Ink::Slave)] {
+    for (index, b) in [0.5, 2.0, 10.0].into_iter().enumerate() {
         let of = |way| {
-            let chosen = |p: &Point| p.b_nspm == Some(b) && p.period_ms == 1.0;
-            over_delay(points, Chart::Wall, chosen, way)
+            let chosen = |p: &AtlasPoint| p.b_nspm == Some(b) && p.period_ms == 1.0;
+            over(log_delay, points, AtlasChart::Wall, chosen, way)
         };
         let logs = |line: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
             line.into_iter().map(|(x, y)| (x, libm::log10(y))).collect()
         };
         let name = format!("damping {b} N s/m, run");
-        series.push(Series::line(&name, ink, logs(of(|p| p.time))).shaped(Shape::Marked));
-        series.push(Series::line("", Ink::Text, logs(of(|p| p.closed))).shaped(Shape::Thin));
+        let [time, closed] = [logs(of(|p| p.time)), logs(of(|p| p.closed))];
+        series.extend(pair(&name, index, time, closed));
     }
     let plot = Plot {
         x: "loop delay and period [ms]".to_owned(),
@@ -194,68 +192,42 @@ fn walls(points: &[Point]) -> String {
     )
 }
 
-/// Numbers of a chart, a row a point; a column in which nothing stands is left out.
-fn table(points: &[Point], chart: Chart) -> String {
-    let mut rows: Vec<[String; 14]> = Vec::new();
-    for point in points.iter().filter(|point| point.chart == chart) {
-        let plain = |value: Option<f64>| value.map_or(String::new(), number);
-        let found = |value: Option<f64>| match value {
-            Some(endless) if endless.is_infinite() => "no limit".to_owned(),
-            known => plain(known),
-        };
-        rows.push([
-            point.mode.to_owned(),
-            plain(point.oneway_ms),
-            number(point.jitter_ms),
-            plain(point.b_nspm),
-            plain(point.wall_npm),
-            plain(point.slave_npm),
-            number(point.period_ms),
-            point.grip.to_owned(),
-            found(point.closed),
-            found(point.frequency),
-            found(point.root),
-            found(point.time),
-            found(point.absolute),
-            found(point.spread().map(|spread| 1e2 * spread)),
-        ]);
-    }
-    let ways = ["formula", "frequency", "root", "run", "any hand"];
-    let ways = ways.map(|way| format!("{way} [{}]", chart.unit()));
-    let names = [
-        "mode",
-        "one way [ms]",
-        "jitter [ms]",
-        "b [N s/m]",
-        "wall [N/m]",
-        "slave [N/m]",
-        "period [ms]",
-        "grip",
-        &ways[0],
-        &ways[1],
-        &ways[2],
-        &ways[3],
-        &ways[4],
-        "differ by [%]",
+/// Formats the numbers of a chart, one row per point; empty columns are omitted.
+fn table(points: &[AtlasPoint], chart: AtlasChart) -> String {
+    let plain = |value: Option<f64>| value.map_or(String::new(), number);
+    let found = |value: Option<f64>| match value {
+        Some(limit) if limit.is_infinite() => "no limit".to_owned(),
+        known => plain(known),
+    };
+    let way = |name: &str| format!("{name} [{}]", chart.unit());
+    type Cell<'a> = &'a dyn Fn(&AtlasPoint) -> String;
+    let columns: [(String, Cell<'_>); 14] = [
+        ("mode".to_owned(), &|p| p.mode.to_owned()),
+        ("one way [ms]".to_owned(), &|p| plain(p.oneway_ms)),
+        ("jitter [ms]".to_owned(), &|p| number(p.jitter_ms)),
+        ("b [N s/m]".to_owned(), &|p| plain(p.b_nspm)),
+        ("wall [N/m]".to_owned(), &|p| plain(p.wall_npm)),
+        ("slave [N/m]".to_owned(), &|p| plain(p.slave_npm)),
+        ("period [ms]".to_owned(), &|p| number(p.period_ms)),
+        ("grip".to_owned(), &|p| p.grip.to_owned()),
+        (way("formula"), &|p| found(p.closed)),
+        (way("frequency"), &|p| found(p.frequency)),
+        (way("root"), &|p| found(p.root)),
+        (way("run"), &|p| found(p.time)),
+        (way("any hand"), &|p| found(p.absolute)),
+        ("differ by [%]".to_owned(), &|p| {
+            found(p.spread().map(|spread| 1e2 * spread))
+        }),
     ];
-    let filled = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
-    let columns: Vec<usize> = (0..names.len()).filter(filled).collect();
-    let head = columns
-        .iter()
-        .map(|&column| format!("<th class=\"n\">{}</th>", names[column]));
-    let head: String = head.collect();
-    let mut body = String::new();
-    for row in &rows {
-        body += "<tr>";
-        for &column in &columns {
-            // writing to a string cannot fail
-            let _ = write!(body, "<td class=\"n\">{}</td>", row[column]);
-        }
-        body += "</tr>";
-    }
+    let own = || points.iter().filter(|point| point.chart == chart);
+    let filled =
+        |(_, of): &&(String, &dyn Fn(&AtlasPoint) -> String)| own().any(|p| !of(p).is_empty());
+    let columns: Vec<_> = columns.iter().filter(filled).collect();
+    let head: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    let rows = own().map(|point| columns.iter().map(|(_, of)| of(point)).collect());
     format!(
-        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\
-         <p class=\"caption\">{}. An empty cell is unknown.</p>",
-        chart.words()
+        "{}<p class=\"caption\">{}. An empty cell is unknown.</p>",
+        super::table(&head, .., rows),
+        chart.question()
     )
 }

@@ -1,23 +1,19 @@
-//! The page of a study of which lumps can be felt.
+//! Page of a detectability study of lumps.
 //!
-//! Source: ours. Maps over depth and contrast, one for each radius; lines over depth; what the mesh
-//! has to do with it; all numbers.
+//! Source: ours. Maps over depth and contrast, one for each radius; lines over depth; the effect of the mesh;
+//! all numbers.
 
-use std::fmt::Write as _;
-
-use palpate_analysis::report::plot::{Chart, Ink, Series};
+use palpate_analysis::report::plot::{Chart, Series};
 use palpate_analysis::report::words::{number, with_unit};
 use palpate_analysis::report::{escape, head, section};
 
-use super::heat::{Heat, Scale, draw};
-use crate::detect::{Case, Found, Study, TOLD, change_told};
+use super::heat_map::{HeatMap, Scale, draw};
+use super::{INKS, table};
+use crate::detect::{D_PRIME_DETECTED, DetectStudy, LumpCase, LumpDetection, detectable_change};
 
-/// Colours of radii, in their order.
-const INKS: [Ink; 5] = [Ink::Master, Ink::Slave, Ink::Truth, Ink::Third, Ink::Fourth];
-
-/// The page, as HTML.
+/// Renders the page as HTML.
 #[must_use]
-pub fn render(study: &Study) -> String {
+pub fn render(study: &DetectStudy) -> String {
     let title = format!("Lumps in {}", study.scene);
     let (pressed_mm, tool_mm) = (1e3 * study.press_m, 1e3 * study.tool_radius_m);
     let lead = format!(
@@ -38,24 +34,24 @@ pub fn render(study: &Study) -> String {
     body += "</header>\n";
     let change = Scale {
         unit: "%",
-        told: change_told(study.noise).map(|change| 100.0 * change),
+        threshold: detectable_change(study.noise).map(|change| 100.0 * change),
     };
-    let percent = |found: &Found| 100.0 * found.force_change;
+    let percent = |found: &LumpDetection| 100.0 * found.force_change;
     body += &map_section(study, "change", "Change of the force", &change, percent);
     let index = Scale {
         unit: "",
-        told: Some(TOLD),
+        threshold: Some(D_PRIME_DETECTED),
     };
     let name = "Detectability d\u{2032}";
     body += &map_section(study, "index", name, &index, |found| found.d_prime);
     body += &section("depth", "Over depth", &over_depth(study));
-    body += &section("mesh", "What the mesh has to do with it", &meshes(study));
+    body += &section("mesh", "Effect of the mesh", &meshes(study));
     body += &section("numbers", "All numbers", &numbers(study));
     body + "</main></body></html>\n"
 }
 
-/// Values of a part of the cases without repetition, in order of first appearance.
-fn distinct(study: &Study, of: impl Fn(&Case) -> f64) -> Vec<f64> {
+/// Distinct values of a quantity of the cases, in order of first appearance.
+fn distinct(study: &DetectStudy, of: impl Fn(&LumpCase) -> f64) -> Vec<f64> {
     let mut all: Vec<f64> = Vec::new();
     for value in study.cases.iter().map(of) {
         if !all.contains(&value) {
@@ -66,17 +62,17 @@ fn distinct(study: &Study, of: impl Fn(&Case) -> f64) -> Vec<f64> {
 }
 
 fn map_section(
-    study: &Study,
+    study: &DetectStudy,
     id: &str,
     name: &str,
     scale: &Scale<'_>,
-    of: impl Fn(&Found) -> f64,
+    of: impl Fn(&LumpDetection) -> f64,
 ) -> String {
     let depths = distinct(study, |case| case.depth_m);
     let contrasts = distinct(study, |case| case.contrast);
     let map = |radius_m: f64| {
         let there = study.cases.iter().filter(|case| case.radius_m == radius_m);
-        Heat {
+        HeatMap {
             name: format!("radius {} mm", number(1e3 * radius_m)),
             across: "times as stiff".to_owned(),
             columns: contrasts.iter().map(|&c| number(c)).collect(),
@@ -88,13 +84,13 @@ fn map_section(
         }
     };
     let radii = distinct(study, |case| case.radius_m);
-    let maps: Vec<Heat> = radii.into_iter().map(map).collect();
+    let maps: Vec<HeatMap> = radii.into_iter().map(map).collect();
     let unknown = "<p class=\"none\">No press was made.</p>".to_owned();
-    let told = scale.told.map_or(String::new(), |told| {
+    let threshold_text = scale.threshold.map_or(String::new(), |threshold| {
         format!(
             " Frame and mark: from {}, a d\u{2032} of 3.3, a lump is told in 95 of 100 readings; \
              colours are even up to there and logarithmic beyond.",
-            with_unit(Some(told), scale.unit)
+            with_unit(Some(threshold), scale.unit)
         )
     });
     let marks = if study.cases.iter().any(|case| case.found.is_none()) {
@@ -104,7 +100,7 @@ fn map_section(
     };
     let caption = format!(
         "<p class=\"caption\">Rows: depth of the lump\u{2019}s centre below the surface. All maps share \
-         one scale.{told}{marks}</p>"
+         one scale.{threshold_text}{marks}</p>"
     );
     section(
         id,
@@ -113,14 +109,14 @@ fn map_section(
     )
 }
 
-/// Lines over depth, one for each radius, at the middle contrast.
-fn over_depth(study: &Study) -> String {
+/// Draws lines over depth, one for each radius, at the middle contrast.
+fn over_depth(study: &DetectStudy) -> String {
     let contrasts = distinct(study, |case| case.contrast);
     let Some(&contrast) = contrasts.get(contrasts.len() / 2) else {
         return String::new();
     };
     let line = |(index, radius_m): (usize, f64)| {
-        let there = |case: &&Case| case.radius_m == radius_m && case.contrast == contrast;
+        let there = |case: &&LumpCase| case.radius_m == radius_m && case.contrast == contrast;
         let mut points: Vec<(f64, f64)> = study
             .cases
             .iter()
@@ -147,43 +143,37 @@ fn over_depth(study: &Study) -> String {
     chart.figure(&words)
 }
 
-fn meshes(study: &Study) -> String {
+fn meshes(study: &DetectStudy) -> String {
     let mut shifts: Vec<f64> = study.meshes.iter().map(|m| m.shift_cells).collect();
     shifts.dedup();
     let mut rules: Vec<&str> = study.meshes.iter().map(|m| m.mixing.as_str()).collect();
     rules.sort_unstable();
     rules.dedup();
-    let head: String = shifts
-        .iter()
-        .map(|shift| format!("<th class=\"n\">{} cells</th>", number(*shift)))
+    let head = shifts.iter();
+    let head = head.map(|shift| format!("{} cells", number(*shift)));
+    let head: Vec<String> = std::iter::once("moduli mixed by".to_owned())
+        .chain(head)
         .collect();
-    let mut rows = String::new();
-    for rule in rules {
-        let _ = write!(rows, "<tr><td>{}</td>", escape(rule));
-        for mesh in study.meshes.iter().filter(|mesh| mesh.mixing == rule) {
-            let _ = write!(rows, "<td class=\"n\">{}</td>", signed(mesh.force_change));
-        }
-        rows += "</tr>";
-    }
-    format!(
-        "<div class=\"wide\"><table><thead><tr><th>moduli mixed by</th>{head}</tr></thead><tbody>{rows}\
-         </tbody></table></div><p class=\"caption\">Change of the force over the scene\u{2019}s own lump, \
-         by the rule for cells that the lump shares with what is around it, with lump and tool shifted \
-         against the finest cells. Columns that differ show what the alignment of the mesh does; rows, \
-         what the rule does.</p>"
-    )
+    let rows = rules.into_iter().map(|rule| {
+        let own = study.meshes.iter().filter(|mesh| mesh.mixing == rule);
+        let changes = own.map(|mesh| signed(mesh.force_change));
+        std::iter::once(escape(rule)).chain(changes).collect()
+    });
+    table(&head, 1.., rows)
+        + "<p class=\"caption\">Change of the force over the scene\u{2019}s own lump, by the rule for cells that the lump \
+           shares with what is around it, with lump and tool shifted against the finest cells. Columns that differ show \
+           what the alignment of the mesh does; rows, what the rule does.</p>"
 }
 
-/// A share in percent with its sign.
+/// Formats a share in percent with its sign.
 fn signed(share: Option<f64>) -> String {
     share.map_or("not known".to_owned(), |share| {
         format!("{:+.1} %", 100.0 * share).replace('-', "\u{2212}")
     })
 }
 
-fn numbers(study: &Study) -> String {
-    let mut rows = String::new();
-    for case in &study.cases {
+fn numbers(study: &DetectStudy) -> String {
+    let rows = study.cases.iter().map(|case| {
         let mut cells = vec![
             number(1e3 * case.depth_m),
             number(1e3 * case.radius_m),
@@ -200,18 +190,15 @@ fn numbers(study: &Study) -> String {
                 signed(Some(found.force_change)),
                 signed(Some(found.stiffness_contrast)),
                 number(found.d_prime),
-                // nobody is always right
+                // no observer is always right
                 match 100.0 * found.right {
-                    sure if sure > 99.9 => "&gt; 99.9 %".to_owned(),
+                    high if high > 99.9 => "&gt; 99.9 %".to_owned(),
                     share => format!("{share:.1} %"),
                 },
             ]),
         }
-        let cells = cells
-            .iter()
-            .map(|cell| format!("<td class=\"n\">{cell}</td>"));
-        let _ = write!(rows, "<tr>{}</tr>", cells.collect::<String>());
-    }
+        cells
+    });
     let names = [
         "depth [mm]",
         "radius [mm]",
@@ -222,12 +209,9 @@ fn numbers(study: &Study) -> String {
         "d\u{2032}",
         "right",
     ];
-    let head = names
-        .map(|name| format!("<th class=\"n\">{name}</th>"))
-        .concat();
     format!(
-        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>\
-         <p class=\"caption\">Without the lump: {}, {}.</p>",
+        "{}<p class=\"caption\">Without the lump: {}, {}.</p>",
+        table(&names, .., rows),
         with_unit(study.plain_n, "N"),
         with_unit(study.plain_npm, "N/m")
     )
@@ -236,10 +220,10 @@ fn numbers(study: &Study) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::detect::{MeshCase, Spread, Unknown};
+    use crate::detect::{MeshCase, MixingSpread, UnknownReason};
 
-    fn study() -> Study {
-        let found = |change: f64| Found {
+    fn study() -> DetectStudy {
+        let found = |change: f64| LumpDetection {
             over_n: 0.2 * (1.0 + change),
             force_change: change,
             over_npm: 60.0,
@@ -247,14 +231,14 @@ mod tests {
             d_prime: change / 0.02,
             right: 0.9,
         };
-        let case = |depth_m: f64, contrast, found| Case {
+        let case = |depth_m: f64, contrast, found| LumpCase {
             depth_m,
             radius_m: 0.005,
             contrast,
             found,
-            unknown: found.is_none().then_some(Unknown::FellIn),
+            unknown: found.is_none().then_some(UnknownReason::FellIn),
         };
-        Study {
+        DetectStudy {
             scene: "a<b".to_owned(),
             press_m: 0.005,
             tool_radius_m: 0.005,
@@ -271,7 +255,7 @@ mod tests {
                 shift_cells: 0.0,
                 force_change: Some(0.26),
             }],
-            spread: Some(Spread {
+            spread: Some(MixingSpread {
                 least_by: "reuss".to_owned(),
                 least: 0.02,
                 least_d_prime: 1.0,
@@ -284,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_whole_and_asks_nobody() {
+    fn page_is_complete_and_self_contained() {
         let html = render(&study());
         for word in ["http", "src=", "url(", "<script", "@import", "href=", "NaN"] {
             assert!(!html.contains(word), "{word}");
@@ -311,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_of_nothing_still_reads() {
+    fn page_without_presses_is_readable() {
         let mut nothing = study();
         nothing.cases.iter_mut().for_each(|case| case.found = None);
         nothing.plain_n = None;

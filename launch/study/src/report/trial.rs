@@ -1,63 +1,48 @@
-//! The page of a trial: medians with their intervals, over what was varied.
+//! Page of a trial: medians with their intervals, over the varied fields.
 //!
 //! Source: ours. The numeric field with the most values is the axis; another field, if there is one,
-//! gives the lines; what else was varied gives a chart of its own for each combination.
+//! selects the lines; each combination of the remaining fields has a chart of its own.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use palpate_analysis::report::plot::{Chart, Ink, Series, Shape};
+use palpate_analysis::report::plot::{Chart, Ink, Series, SeriesShape};
 use palpate_analysis::report::words::number;
 use palpate_analysis::report::{escape, head, section};
 
-use crate::trial::boot::{Ends, Interval};
+use super::{INKS, table};
+use crate::messages::name;
+use crate::trial::bootstrap::{Interval, IntervalEnds};
+use crate::trial::field::{self, number as as_number};
 use crate::trial::metric::Metric;
-use crate::trial::person::Who;
-use crate::trial::{Clock, Kind, Row, Trial, field};
+use crate::trial::person::Respondent;
+use crate::trial::results::{ConditionResults, TrialResults};
+use crate::trial::{Condition, Trial, TrialClock, TrialKind, TrialRow};
 
-/// Colours of lines, in their order.
-const INKS: [Ink; 5] = [Ink::Master, Ink::Slave, Ink::Truth, Ink::Third, Ink::Fourth];
-
-/// Most charts of one metric: more is read in the table.
+/// Most charts of one metric: further combinations are in the table.
 const FACETS_MAX: usize = 6;
 
-/// All that the page is made of.
-#[derive(Debug, Clone, Copy)]
-pub struct TrialInput<'a> {
-    /// The trial.
-    pub trial: &'a Trial,
-    /// Its finished rows.
-    pub rows: &'a BTreeMap<usize, Row>,
-    /// Its hash.
-    pub hash: &'a str,
-    /// Sentences that a reader must know: gaps, duplicates, an end before its time.
-    pub notes: &'a [String],
-}
-
-/// The page, as HTML.
-#[must_use]
-pub fn render(input: &TrialInput<'_>) -> String {
-    let trial = input.trial;
+/// Renders the page as HTML.
+pub(crate) fn render(results: &TrialResults) -> String {
+    let trial = &results.trial;
     let page = Page {
         trial,
         metrics: trial.metrics(),
-        found: found(trial, input.rows),
+        of: results.by_condition(),
     };
-    let all = trial.rows();
-    let good = input.rows.len() == all && !input.rows.values().any(Row::broke);
+    let good = results.is_whole() && !results.any_check_failed();
     let class = if good { "good" } else { "bad" };
-    let who = match trial.kind.is_asked() {
-        true => trial.who.words(trial.handle()),
+    let who = match trial.kind.has_answers() {
+        true => trial.respondent.description(trial.handle()),
         false => "simulated operator".into(),
     };
-    let command = format!("trial {}", trial.kind.name());
-    let mut html = head(&trial.name, &command, &who, class, &lead(input));
-    for note in input.notes {
+    let command = format!("trial {}", name(&trial.kind));
+    let mut html = head(&trial.name, &command, &who, class, &lead(results));
+    for note in &results.notes {
         let _ = write!(html, "<p class=\"note\">{}</p>", escape(note));
     }
     html += "</header>\n";
     match trial.kind {
-        Kind::Transparency => html += &page.tones(),
+        TrialKind::Transparency => html += &page.tones(),
         _ => html += &page.over_fields(),
     }
     html += &section("numbers", "All numbers", &page.table());
@@ -67,23 +52,23 @@ pub fn render(input: &TrialInput<'_>) -> String {
         "<section id=\"config\"><details><summary>Base of every condition</summary><pre>{base}</pre>\
          </details></section>\n<footer>Palpate {} \u{b7} trial {} \u{b7} {who}</footer>\n",
         env!("CARGO_PKG_VERSION"),
-        escape(input.hash)
+        escape(&results.hash)
     );
     html + "</main></body></html>\n"
 }
 
-fn lead(input: &TrialInput<'_>) -> String {
-    let (trial, rows) = (input.trial, input.rows);
-    let (checked, held) = Row::checked(rows.values());
-    let observer = if trial.who != Who::Simulated {
-        let many = if trial.kind == Kind::Search {
+fn lead(results: &TrialResults) -> String {
+    let (trial, rows) = (&results.trial, &results.rows);
+    let (checked, held) = TrialRow::count_checked(rows.values());
+    let observer = if trial.respondent != Respondent::Simulated {
+        let many = if trial.kind == TrialKind::Search {
             "Searches"
         } else {
             "Answers"
         };
         format!(
             " {many} are those of one observer ({}): nothing here is about people in general.",
-            escape(&trial.who.words(trial.handle()))
+            escape(&trial.respondent.description(trial.handle()))
         )
     } else if trial.kind.is_psycho() {
         let psycho = &trial.psycho;
@@ -92,66 +77,46 @@ fn lead(input: &TrialInput<'_>) -> String {
              nothing here is about people.",
             number(100.0 * psycho.weber),
             number(100.0 * psycho.lapse),
-            psycho.protocol.name()
+            name(&psycho.protocol)
         )
     } else {
         String::new()
     };
     let clock = match trial.clock {
-        Clock::Virtual => "in virtual time",
-        Clock::Live => "live, one after another, over an emulated network",
+        TrialClock::Virtual => "in virtual time",
+        TrialClock::Live => "live, one after another, over an emulated network",
     };
     format!(
         "{} of {} rows: {} conditions, {} seeds, {} repeats, {clock}. {checked} rows checked, \
          {held} held. Marks are medians, or the worst row where that is said; bands and brackets are 95&nbsp;% \
          bootstrap intervals, or the range of n rows where the worst is shown or n is below 6.{observer}",
         rows.len(),
-        trial.rows(),
+        trial.row_count(),
         trial.conditions.len(),
         trial.seeds.len(),
         trial.repeats
     )
 }
 
-/// Interval of every metric, for each condition.
-type Medians = Vec<Vec<Option<Interval>>>;
-
-fn found(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Medians {
-    let metrics = trial.metrics();
-    let of = |condition: usize| {
-        let own: Vec<&Row> = rows
-            .iter()
-            .filter(|(index, _)| trial.cell(**index).condition == condition)
-            .map(|(_, row)| row)
-            .collect();
-        let one = |(k, metric): (usize, &Metric)| {
-            let values = own.iter().filter_map(|row| row.values.get(k).copied()?);
-            metric.interval(&values.collect::<Vec<_>>())
-        };
-        metrics.iter().enumerate().map(one).collect()
-    };
-    (0..trial.conditions.len()).map(of).collect()
-}
-
 struct Page<'a> {
     trial: &'a Trial,
     metrics: Vec<Metric>,
-    found: Medians,
+    of: Vec<ConditionResults<'a>>,
 }
 
 /// Name of a line, and its conditions by their value on the axis.
 type Line = (String, Vec<(f64, usize)>);
 
-/// What a chart shows of the conditions.
+/// Chart of some of the conditions.
 struct Facet {
-    /// What its conditions share beside axis and lines; empty if nothing else was varied.
+    /// Shared values of the fields other than axis and lines; empty if there are none.
     name: String,
     /// Name of each line, and its conditions by their value on the axis.
     lines: Vec<Line>,
 }
 
 impl Page<'_> {
-    /// Numeric field with the most values, if one has two.
+    /// Numeric field with the most values, at least two.
     fn axis(&self) -> Option<&str> {
         let values = |name: &str| -> Option<usize> {
             let conditions = self.trial.conditions.iter();
@@ -168,12 +133,14 @@ impl Page<'_> {
         known.max_by_key(|(count, _)| *count).map(|(_, name)| name)
     }
 
-    /// Field whose values are the lines: of the others, the one with the most values that colours allow.
+    /// Field whose values are the lines: of the others, the one with the most values within the number of colours.
     fn line_field(&self, axis: &str) -> Option<&str> {
         let values = |name: &str| {
             let mut seen: Vec<String> = Vec::new();
             for condition in &self.trial.conditions {
-                let text = condition.value(name).map_or(String::new(), field::shown);
+                let text = condition
+                    .value(name)
+                    .map_or(String::new(), field::formatted);
                 if !seen.contains(&text) {
                     seen.push(text);
                 }
@@ -196,7 +163,7 @@ impl Page<'_> {
             let rest = condition.values.iter();
             let rest = rest.filter(|(name, _)| name != axis && Some(name.as_str()) != line);
             let name: Vec<String> = rest
-                .map(|(name, value)| format!("{name} {}", field::shown(value)))
+                .map(|(name, value)| format!("{name} {}", field::formatted(value)))
                 .collect();
             let name = name.join(", ");
             let place = facets.iter().position(|facet| facet.name == name);
@@ -206,7 +173,7 @@ impl Page<'_> {
                 facets.len() - 1
             });
             let value = line.and_then(|line| condition.value(line));
-            let label = value.map_or(String::new(), field::shown);
+            let label = value.map_or(String::new(), field::formatted);
             let lines = &mut facets[facet].lines;
             match lines.iter_mut().find(|(known, _)| *known == label) {
                 Some((_, points)) => points.push((at, index)),
@@ -216,7 +183,7 @@ impl Page<'_> {
         facets
     }
 
-    /// A chart of every metric that is known and not the same everywhere.
+    /// Draws a chart of every metric that is known and not constant.
     fn over_fields(&self) -> String {
         let Some(axis) = self.axis() else {
             let text = "<p class=\"none\">No number was varied, so there is nothing to draw over; the \
@@ -228,9 +195,9 @@ impl Page<'_> {
         let mut body = String::new();
         for (k, metric) in self.metrics.iter().enumerate() {
             let known: Vec<f64> = self
-                .found
+                .of
                 .iter()
-                .filter_map(|c| Some(c[k]?.center))
+                .filter_map(|of| Some(of.intervals[k]?.center))
                 .collect();
             if known.is_empty() || known.iter().all(|&value| value == known[0]) {
                 continue;
@@ -261,13 +228,15 @@ impl Page<'_> {
             points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
             let known: Vec<(f64, Interval)> = points
                 .iter()
-                .filter_map(|&(at, condition)| Some((at, self.found[condition][metric]?)))
+                .filter_map(|&(at, condition)| Some((at, self.of[condition].intervals[metric]?)))
                 .collect();
             let upper = known.iter().map(|(at, found)| (*at, found.high));
             let lower = known.iter().rev().map(|(at, found)| (*at, found.low));
-            bands.push(Series::line("", ink, upper.chain(lower).collect()).shaped(Shape::Area));
+            bands.push(
+                Series::line("", ink, upper.chain(lower).collect()).shaped(SeriesShape::Area),
+            );
             let middle = known.iter().map(|(at, found)| (*at, found.center));
-            lines.push(Series::line(label, ink, middle.collect()).shaped(Shape::Marked));
+            lines.push(Series::line(label, ink, middle.collect()).shaped(SeriesShape::Marked));
         }
         bands.extend(lines);
         let chart = Chart {
@@ -280,7 +249,7 @@ impl Page<'_> {
         chart.figure(&escape(&facet.name))
     }
 
-    /// The joint curve of correction cost and prediction error, if a twin ran.
+    /// Draws the joint curve of correction cost and prediction error, if a twin ran.
     fn correction(&self, axis: &str, facets: &[Facet]) -> String {
         let place = |name: &str| self.metrics.iter().position(|metric| metric.name == name);
         let both = place("prediction_error").zip(place("correction_per_100ms"));
@@ -291,12 +260,12 @@ impl Page<'_> {
         for facet in facets.iter().take(FACETS_MAX) {
             let line = |((label, points), ink): (&Line, Ink)| {
                 let point = |&(_, condition): &(f64, usize)| {
-                    let found = &self.found[condition];
+                    let found = &self.of[condition].intervals;
                     Some((found[error]?.center, found[cost]?.center))
                 };
                 let mut points: Vec<(f64, f64)> = points.iter().filter_map(point).collect();
                 points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-                Series::line(label, ink, points).shaped(Shape::Marked)
+                Series::line(label, ink, points).shaped(SeriesShape::Marked)
             };
             let series: Vec<Series> = facet.lines.iter().zip(INKS).map(line).collect();
             if series.iter().all(|series| series.points.len() < 2) {
@@ -327,49 +296,46 @@ impl Page<'_> {
         section("correction", "Cost of corrections", &body)
     }
 
-    /// The same as numbers: how far ahead each condition predicted, how wrong that was, and what correcting it cost.
+    /// Formats the same as numbers: prediction horizon, prediction error and correction cost of each condition.
     fn corrections(&self, error: usize, cost: usize) -> String {
-        let mut rows: Vec<(f64, String)> = Vec::new();
-        for (condition, found) in self.trial.conditions.iter().zip(&self.found) {
-            let Some((error, cost)) = found[error].zip(found[cost]) else {
-                continue;
-            };
-            // the robot meets what the hand does one way later
-            let horizon_ms = condition.config.link.forward.oneway_ms;
-            let percent = |found: &Interval| {
-                let [middle, low, high] =
-                    [found.center, found.low, found.high].map(|v| number(100.0 * v));
-                format!("<td class=\"n\">{middle} <span class=\"dim\">[{low}, {high}]</span></td>")
-            };
-            let cells = format!(
-                "<tr><td>{}</td><td class=\"n\">{}</td>{}{}</tr>",
-                escape(&condition.title()),
+        let percent = |found: Interval| {
+            let [middle, low, high] =
+                [found.center, found.low, found.high].map(|v| number(100.0 * v));
+            format!("{middle} <span class=\"dim\">[{low}, {high}]</span>")
+        };
+        let row = |of: &ConditionResults<'_>| {
+            // the robot follows the hand one way later
+            let horizon_ms = of.condition.config.link.forward.oneway_ms;
+            let cells = vec![
+                escape(&of.condition.title()),
                 number(horizon_ms),
-                percent(&error),
-                percent(&cost)
-            );
-            rows.push((horizon_ms, cells));
-        }
+                percent(of.intervals[error]?),
+                percent(of.intervals[cost]?),
+            ];
+            Some((horizon_ms, cells))
+        };
+        let mut rows: Vec<(f64, Vec<String>)> = self.of.iter().filter_map(row).collect();
         if rows.is_empty() {
             return String::new();
         }
         rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let rows: String = rows.into_iter().map(|(_, cells)| cells).collect();
-        format!(
-            "<div class=\"wide\"><table><thead><tr><th>condition</th><th class=\"n\">horizon [ms]</th>\
-             <th class=\"n\">error of the twin\u{2019}s force [%]</th><th class=\"n\">correction in 100 ms [%]</th>\
-             </tr></thead><tbody>{rows}</tbody></table></div>"
-        )
+        let head = [
+            "condition",
+            "horizon [ms]",
+            "error of the twin\u{2019}s force [%]",
+            "correction in 100 ms [%]",
+        ];
+        table(&head, 1.., rows.into_iter().map(|(_, cells)| cells))
     }
 
-    /// Charts over frequency, one for each kind of impedance, a line for each condition.
+    /// Draws charts over frequency, one for each kind of impedance, with a line for each condition.
     fn tones(&self) -> String {
         let hz = &self.trial.transparency.hz;
         let mut body = String::new();
         for (block, metrics) in self.metrics.chunks(hz.len()).enumerate() {
-            let line = |((index, condition), ink): ((usize, &crate::trial::Condition), Ink)| {
+            let line = |((index, condition), ink): ((usize, &Condition), Ink)| {
                 let point = |(k, hz): (usize, &f64)| {
-                    let found = self.found[index][block * metrics.len() + k]?;
+                    let found = self.of[index].intervals[block * metrics.len() + k]?;
                     let value = if block < 2 {
                         20.0 * found.center.log10()
                     } else {
@@ -378,7 +344,7 @@ impl Page<'_> {
                     Some((hz.log10(), value))
                 };
                 let points = hz.iter().enumerate().filter_map(point).collect();
-                Series::line(&condition.title(), ink, points).shaped(Shape::Marked)
+                Series::line(&condition.title(), ink, points).shaped(SeriesShape::Marked)
             };
             let conditions = self.trial.conditions.iter().enumerate();
             let words = metrics[0].words.split(',').next().unwrap_or_default();
@@ -409,46 +375,40 @@ impl Page<'_> {
         section("charts", "Impedance at the handle", &body)
     }
 
-    /// Median and interval of every metric for every condition.
+    /// Formats median and interval of every metric for every condition.
     fn table(&self) -> String {
-        let known = |k: &usize| self.found.iter().any(|condition| condition[*k].is_some());
+        let known = |k: &usize| self.of.iter().any(|of| of.intervals[*k].is_some());
         let shown: Vec<usize> = (0..self.metrics.len()).filter(known).collect();
-        let mut rows = String::new();
-        for (condition, found) in self.trial.conditions.iter().zip(&self.found) {
-            let _ = write!(rows, "<tr><td>{}</td>", escape(&condition.title()));
-            for &k in &shown {
-                let text = found[k].map_or("\u{2014}".to_owned(), |found| {
-                    let (low, high) = (number(found.low), number(found.high));
-                    let middle = number(found.center);
-                    let of = match found.ends {
-                        Ends::Bootstrap => String::new(),
-                        Ends::Range => format!(" range of {}", found.count),
-                    };
-                    match found.count {
-                        1 => format!("{middle} <span class=\"dim\">n = 1</span>"),
-                        _ => format!("{middle} <span class=\"dim\">[{low}, {high}]{of}</span>"),
-                    }
-                });
-                let _ = write!(rows, "<td class=\"n\">{text}</td>");
-            }
-            rows += "</tr>";
-        }
-        let mut names = String::new();
-        for &k in &shown {
-            let _ = write!(
-                names,
-                "<th class=\"n\">{}</th>",
-                escape(&self.metrics[k].heading())
-            );
-        }
-        format!(
-            "<div class=\"wide\"><table><thead><tr><th>condition</th>{names}</tr></thead><tbody>{rows}</tbody>\
-             </table></div><p class=\"caption\">Every row of the trial is in trials.csv.</p>"
-        )
+        let cell = |found: Option<Interval>| {
+            found.map_or("\u{2014}".to_owned(), |found| {
+                let (low, high) = (number(found.low), number(found.high));
+                let middle = number(found.center);
+                let of = match found.ends {
+                    IntervalEnds::Bootstrap => String::new(),
+                    IntervalEnds::Range => format!(" range of {}", found.count),
+                };
+                match found.count {
+                    1 => format!("{middle} <span class=\"dim\">n = 1</span>"),
+                    _ => format!("{middle} <span class=\"dim\">[{low}, {high}]{of}</span>"),
+                }
+            })
+        };
+        let rows = self.of.iter().map(|of| {
+            let title = std::iter::once(escape(&of.condition.title()));
+            title
+                .chain(shown.iter().map(|&k| cell(of.intervals[k])))
+                .collect()
+        });
+        let names = shown.iter().map(|&k| escape(&self.metrics[k].heading()));
+        let head: Vec<String> = std::iter::once("condition".to_owned())
+            .chain(names)
+            .collect();
+        table(&head, 1.., rows)
+            + "<p class=\"caption\">Every row of the trial is in trials.csv.</p>"
     }
 }
 
-/// A field along x in words with its unit; its own name if it has no words here.
+/// Label of a field along x with its unit; the field's name if it has no label.
 fn axis_words(field: &str) -> &str {
     match field {
         "rtt_ms" | "rtt-ms" => "round trip [ms]",
@@ -463,27 +423,19 @@ fn axis_words(field: &str) -> &str {
     }
 }
 
-/// Most letters beside the axis of y: more would be cut off at its ends.
-const LETTERS: usize = 28;
+/// Most characters beside the y axis: more would be cut off.
+const LABEL_CHARS_MAX: usize = 28;
 
-/// Words and unit beside an axis; the unit alone if there is no room, as the words stand above the chart too.
+/// Label with the unit beside an axis; the unit alone if there is no room, as the label stands above the chart too.
 fn with_room(words: &str, unit: &str) -> String {
     let whole = match unit {
         "" => words.to_owned(),
         unit => format!("{words} [{unit}]"),
     };
-    match (whole.chars().count() <= LETTERS, unit) {
+    match (whole.chars().count() <= LABEL_CHARS_MAX, unit) {
         (true, _) => whole,
         (false, "") => "number or share".to_owned(),
         (false, unit) => format!("[{unit}]"),
-    }
-}
-
-fn as_number(value: &toml::Value) -> Option<f64> {
-    match value {
-        toml::Value::Integer(whole) => Some(*whole as f64),
-        toml::Value::Float(number) => Some(*number),
-        _ => None,
     }
 }
 
@@ -501,26 +453,27 @@ mod tests {
     fn page(text: &str) -> String {
         let trial = Trial::parse(text, "t.toml").expect("good");
         let count = trial.metrics().len();
-        let row = |index: usize| Row {
+        let row = |index: usize| TrialRow {
             index,
             held: Some(true),
-            trace_hash: None,
             values: (0..count)
                 .map(|k| (k % 5 != 3).then_some(index as f64 + k as f64))
                 .collect(),
-            asked: Vec::new(),
+            ..TrialRow::default()
         };
-        let rows = (0..trial.rows()).map(|index| (index, row(index))).collect();
-        render(&TrialInput {
-            trial: &trial,
-            rows: &rows,
-            hash: "h<1>",
-            notes: &["a & b".to_owned()],
+        let rows = (0..trial.row_count())
+            .map(|index| (index, row(index)))
+            .collect();
+        render(&TrialResults {
+            trial,
+            rows,
+            hash: "h<1>".to_owned(),
+            notes: vec!["a & b".to_owned()],
         })
     }
 
     #[test]
-    fn pages_are_whole_and_ask_nobody() {
+    fn pages_are_complete_and_self_contained() {
         for text in [
             "name = \"a<b\"\nseeds = 3\n[grid]\nmode = [\"wave\", \"mmt\"]\nrtt_ms = [0, 10, 20]\n",
             "name = \"a<b\"\n[[condition]]\nname = \"one\"\n",
@@ -546,7 +499,7 @@ mod tests {
         assert!(grid.contains("] range of 3<") && grid.contains(">violations, worst<"));
         assert_eq!(with_room("drift", "mm"), "drift [mm]");
         assert_eq!(
-            with_room("ticks at which the energy account acted", ""),
+            with_room("ticks at which the energy tank acted", ""),
             "number or share"
         );
         let six = page("seeds = 6\n");

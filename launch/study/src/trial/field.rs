@@ -1,97 +1,97 @@
-//! Names of what a condition changes: any path of the configuration, and the flags of a session.
+//! Names of fields that a condition changes: any path of the configuration, and the flags of a session.
 //!
-//! Source: ours. `rtt_ms`, `jitter_ms`, `loss` and their like mean both directions, as on the command
-//! line; `-` and `_` are one. Everything else is a path as of `--set`.
+//! Source: ours. `rtt_ms`, `jitter_ms`, `loss` and similar names set both directions, as on the command
+//! line; `-` and `_` are equal. Any other name is a path as of `--set`.
 
 use palpate_transport::link::LinkParams;
-use palpate_transport::link::profile::{self, PROFILES, Profile};
+use palpate_transport::link::profile::{self, NetworkProfile, PROFILES};
 
 use palpate_console::rehearsal::script;
-use palpate_session::config::{Config, ConfigError, LinkChange};
+use palpate_session::config::{Config, ConfigError, LinkChange, keys};
 use palpate_session::lab;
 
-/// A network by name, which other fields of the network win over.
+/// Network profile by name, which other network fields override.
 const PROFILE: &str = "profile";
 
-/// A tissue model of the twin, which must be that of the twin's scene.
+/// Tissue model of the twin, which must match the twin's scene.
 const METHOD: &str = "method";
 
-/// The field that names a script.
+/// Field with the name of a script.
 const SCRIPT: &str = "script";
 
-/// Short names, with the paths that they stand for and a factor on a number.
-const SHORT: [(&str, &[&str], f64); 17] = [
-    (PROFILE, &["link.change"], 1.0),
-    (METHOD, &[], 1.0),
-    ("codec", &["codec.kind"], 1.0),
-    (
-        "rtt_ms",
-        &["link.forward.oneway_ms", "link.back.oneway_ms"],
-        0.5,
-    ),
-    ("oneway_ms_fwd", &["link.forward.oneway_ms"], 1.0),
-    ("oneway_ms_back", &["link.back.oneway_ms"], 1.0),
-    (
-        "jitter_ms",
-        &["link.forward.jitter_ms", "link.back.jitter_ms"],
-        1.0,
-    ),
-    ("loss", &["link.forward.loss", "link.back.loss"], 1.0),
-    ("burst", &["link.forward.burst", "link.back.burst"], 1.0),
-    (
-        "dup",
-        &["link.forward.duplicate", "link.back.duplicate"],
-        1.0,
-    ),
-    (
-        "reorder",
-        &["link.forward.reorder", "link.back.reorder"],
-        1.0,
-    ),
-    (
-        "rate_kbps",
-        &["link.forward.rate_kbps", "link.back.rate_kbps"],
-        1.0,
-    ),
-    ("outage", &["link.forward.outage", "link.back.outage"], 1.0),
-    ("mode", &["coupling.mode"], 1.0),
-    ("impedance", &["coupling.impedance_nspm"], 1.0),
-    ("grip", &["operator.grip"], 1.0),
-    ("duration", &["duration_s"], 1.0),
+/// Short names, with their path, in which `*` is either direction of the network, and a factor on a
+/// number. A method has no path.
+const SHORT: [(&str, &str, f64); 17] = [
+    (PROFILE, "link.change", 1.0),
+    (METHOD, "", 1.0),
+    ("codec", "codec.kind", 1.0),
+    ("rtt_ms", "link.*.oneway_ms", 0.5),
+    ("oneway_ms_fwd", "link.forward.oneway_ms", 1.0),
+    ("oneway_ms_back", "link.back.oneway_ms", 1.0),
+    ("jitter_ms", "link.*.jitter_ms", 1.0),
+    ("loss", "link.*.loss", 1.0),
+    ("burst", "link.*.burst", 1.0),
+    ("dup", "link.*.duplicate", 1.0),
+    ("reorder", "link.*.reorder", 1.0),
+    ("rate_kbps", "link.*.rate_kbps", 1.0),
+    ("outage", "link.*.outage", 1.0),
+    ("mode", "coupling.mode", 1.0),
+    ("impedance", "coupling.impedance_nspm", 1.0),
+    ("grip", "operator.grip", 1.0),
+    ("duration", "duration_s", 1.0),
 ];
 
-/// Sets fields of `config` by their short names or paths, whatever their order: a profile and a script are what
-/// other fields change, and a method chooses a twin if no field names one. The cuts of a profile are drawn
-/// with the seed that `config` has, see [`draw_cuts`].
-///
-/// # Errors
-/// The field, and a [`ConfigError`] naming it, the value, and what there is.
-pub(crate) fn set_all<'a>(
-    config: &mut Config,
-    values: impl Iterator<Item = (&'a str, &'a toml::Value)> + Clone,
-) -> Result<(), (&'a str, ConfigError)> {
-    let plain = |name: &str| name.trim().replace('-', "_");
-    let named = values.clone();
-    let has_twin = named.clone().any(|(name, _)| plain(name) == "twin");
-    for turn in 0..3 {
-        let turn_of = |name: &str| match plain(name).as_str() {
-            PROFILE | SCRIPT => 0,
-            METHOD => 2,
-            _ => 1,
-        };
-        for (name, value) in values.clone().filter(|(name, _)| turn_of(name) == turn) {
-            let done = match turn {
-                0 if plain(name) == SCRIPT => {
-                    script::load(&shown(value)).map(|script| script.apply(config))
-                }
-                0 => named_profile(value).map(|profile| use_profile(config, profile)),
-                1 => set(config, name, value),
-                _ => use_method(config, &shown(value), has_twin),
-            };
-            done.map_err(|error| (name, error))?;
+/// Name as in the table of short names.
+fn plain(name: &str) -> String {
+    name.trim().replace('-', "_")
+}
+
+/// Paths of a field, from its short name or the field itself, and a factor on a number.
+fn expand(field: &str) -> (Vec<String>, f64) {
+    let short = plain(field);
+    match SHORT.into_iter().find(|(name, ..)| *name == short) {
+        None => (vec![keys::current_path(field.trim())], 1.0),
+        Some((_, "", factor)) => (Vec::new(), factor),
+        Some((_, path, factor)) => {
+            let mut paths = ["forward", "back"]
+                .map(|direction| path.replace('*', direction))
+                .to_vec();
+            paths.dedup();
+            (paths, factor)
         }
     }
-    let profile = values.filter(|(name, _)| plain(name) == PROFILE).last();
+}
+
+/// Sets fields of `config` by their short names or paths, in any order: profile and script are applied before
+/// other fields, and a method selects a twin if no field names one. The cuts of a profile are drawn
+/// with the seed of `config`, see [`draw_cuts`].
+///
+/// # Errors
+/// The field, and a [`ConfigError`] naming it, the value, and the alternatives.
+pub fn set_all<'a>(
+    config: &mut Config,
+    values: impl Iterator<Item = (&'a str, &'a toml::Value)>,
+) -> Result<(), (&'a str, ConfigError)> {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by_key(|(name, _)| match plain(name).as_str() {
+        PROFILE | SCRIPT => 0,
+        METHOD => 2,
+        _ => 1,
+    });
+    let has_twin = values.iter().any(|(name, _)| plain(name) == "twin");
+    let mut profile = None;
+    for (name, value) in values {
+        let done = match plain(name).as_str() {
+            SCRIPT => script::load(&formatted(value)).map(|script| script.apply(config)),
+            PROFILE => {
+                profile = Some((name, value));
+                named_profile(value).map(|profile| use_profile(config, profile))
+            }
+            METHOD => use_method(config, &formatted(value), has_twin),
+            _ => set(config, name, value),
+        };
+        done.map_err(|error| (name, error))?;
+    }
     profile.map_or(Ok(()), |(name, value)| {
         draw_cuts(config, value).map_err(|error| (name, error))
     })
@@ -99,14 +99,11 @@ pub(crate) fn set_all<'a>(
 
 /// Sets one field by its short name or its path.
 fn set(config: &mut Config, field: &str, value: &toml::Value) -> Result<(), ConfigError> {
-    let plain = field.trim().replace('-', "_");
-    let Some((_, paths, factor)) = SHORT.iter().find(|(name, ..)| *name == plain) else {
-        return config.set(&format!("{}={value}", field.trim()));
-    };
+    let (paths, factor) = expand(field);
     let value = match value {
         toml::Value::Float(number) => toml::Value::Float(number * factor),
-        toml::Value::Integer(whole) if *factor != 1.0 => toml::Value::Float(*whole as f64 * factor),
-        toml::Value::String(pair) if plain == "outage" => outage(pair),
+        toml::Value::Integer(whole) if factor != 1.0 => toml::Value::Float(*whole as f64 * factor),
+        toml::Value::String(pair) if plain(field) == "outage" => outage(pair),
         other => other.clone(),
     };
     paths
@@ -114,7 +111,7 @@ fn set(config: &mut Config, field: &str, value: &toml::Value) -> Result<(), Conf
         .try_for_each(|path| config.set(&format!("{path}={value}")))
 }
 
-/// An outage as the command line has it, `on_s,off_s`; anything else stays, and is refused by its field.
+/// Outage in the form of the command line, `on_s,off_s`; any other text is returned unchanged and fails as a field.
 fn outage(pair: &str) -> toml::Value {
     let number = |text: &str| text.trim().parse().ok().map(toml::Value::Float);
     let both = pair
@@ -126,25 +123,25 @@ fn outage(pair: &str) -> toml::Value {
     })
 }
 
-fn named_profile(value: &toml::Value) -> Result<&'static Profile, ConfigError> {
-    let name = shown(value);
+fn named_profile(value: &toml::Value) -> Result<&'static NetworkProfile, ConfigError> {
+    let name = formatted(value);
     profile::profile(&name).ok_or_else(|| {
         let names = PROFILES.each_ref().map(|one| one.name).join(", ");
         let message = format!("profile is {name}; expected one of {names}");
-        ConfigError::Field { message }
+        ConfigError::Field(message)
     })
 }
 
-/// Lets the network be that of a profile, without its cuts.
-pub fn use_profile(config: &mut Config, profile: &Profile) {
+/// Sets the network to that of a profile, without its cuts.
+fn use_profile(config: &mut Config, profile: &NetworkProfile) {
     (config.link.forward, config.link.back) = (profile.forward, profile.back);
     config.link.change = Vec::new();
 }
 
-/// Draws the cuts of a profile for the length and the seed of `config`, if it has cuts.
+/// Draws the cuts of a profile for the duration and the seed of `config`, if it has cuts.
 ///
 /// # Errors
-/// [`ConfigError`] naming a profile that there is not.
+/// [`ConfigError`] naming an unknown profile.
 pub fn draw_cuts(config: &mut Config, profile: &toml::Value) -> Result<(), ConfigError> {
     let Some(cuts) = named_profile(profile)?.cuts else {
         return Ok(());
@@ -153,29 +150,29 @@ pub fn draw_cuts(config: &mut Config, profile: &toml::Value) -> Result<(), Confi
     let times_s = cuts.times_s(config.seed, config.duration_s);
     let changes = times_s.into_iter().enumerate().map(|(index, at_s)| {
         let cut = |link: LinkParams| LinkParams { loss: 1.0, ..link };
-        let works = index % 2 == 1;
+        let link_up = index % 2 == 1;
         LinkChange {
             at_s,
-            forward: Some(if works { base.0 } else { cut(base.0) }),
-            back: Some(if works { base.1 } else { cut(base.1) }),
+            forward: Some(if link_up { base.0 } else { cut(base.0) }),
+            back: Some(if link_up { base.1 } else { cut(base.1) }),
         }
     });
     config.link.change = changes.collect();
     Ok(())
 }
 
-/// Lets the twin be of a method: the default twin of it, unless one was named; that must be of the method.
+/// Selects a twin of a method: its default twin, unless one was named, which must be of the method.
 ///
 /// # Errors
-/// [`ConfigError`] naming method and twin if they do not go together.
-pub fn use_method(config: &mut Config, method: &str, has_twin: bool) -> Result<(), ConfigError> {
+/// [`ConfigError`] naming method and twin if they do not match.
+fn use_method(config: &mut Config, method: &str, has_twin: bool) -> Result<(), ConfigError> {
     let default = match method {
         "fem" => "layered",
         "idms" => "sheet",
         "implicit" => "mound",
         _ => {
             let message = format!("method is {method}; expected fem, idms or implicit");
-            return Err(ConfigError::Field { message });
+            return Err(ConfigError::Field(message));
         }
     };
     if !has_twin && lab::load_scene(&config.twin, "twin")?.method() != method {
@@ -189,24 +186,16 @@ pub fn use_method(config: &mut Config, method: &str, has_twin: bool) -> Result<(
         "--method is {method}, and the twin {} is of method {found}; expected --method {found} or another --twin",
         config.twin
     );
-    Err(ConfigError::Field { message })
+    Err(ConfigError::Field(message))
 }
 
-/// Paths that a field stands for: those of a short name, or the field itself.
-#[must_use]
-pub fn paths(field: &str) -> Vec<String> {
-    let field = field.trim();
-    let plain = field.replace('-', "_");
-    match SHORT.iter().find(|(name, ..)| *name == plain) {
-        Some((_, paths, _)) => paths.iter().map(|&path| path.to_owned()).collect(),
-        None => vec![field.to_owned()],
-    }
+/// Paths of a field: those of a short name, or the field itself.
+pub(crate) fn paths(field: &str) -> Vec<String> {
+    expand(field).0
 }
 
-/// What two fields of one session both set, if anything: a path, the inner one if one is inside the other.
-#[must_use]
-pub fn overlap(one: &str, other: &str) -> Option<String> {
-    let plain = |name: &str| name.trim().replace('-', "_");
+/// Path that two fields both set, if there is one; the inner one if one contains the other.
+pub(crate) fn overlap(one: &str, other: &str) -> Option<String> {
     if plain(one) == plain(other) {
         return Some(plain(one));
     }
@@ -221,8 +210,8 @@ pub fn overlap(one: &str, other: &str) -> Option<String> {
     })
 }
 
-/// A value as it is written on a command line: a number, a truth value or a table if it is one of
-/// TOML, else a word.
+/// Value in the form of the command line: a number, a truth value or a table in TOML
+/// syntax, else a word.
 #[must_use]
 pub fn value(text: &str) -> toml::Value {
     toml::from_str::<toml::Table>(&format!("value = {text}"))
@@ -231,9 +220,15 @@ pub fn value(text: &str) -> toml::Value {
         .unwrap_or_else(|| toml::Value::String(text.into()))
 }
 
-/// A value as a table or a page shows it: words without quotes.
+/// Value as a number, if it is one.
+pub(crate) fn number(value: &toml::Value) -> Option<f64> {
+    let whole = value.as_integer().map(|whole| whole as f64);
+    whole.or(value.as_float())
+}
+
+/// Value for a table or a page: words without quotes.
 #[must_use]
-pub fn shown(value: &toml::Value) -> String {
+pub(crate) fn formatted(value: &toml::Value) -> String {
     match value {
         toml::Value::String(word) => word.clone(),
         other => other.to_string(),
@@ -257,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn short_names_reach_both_directions_and_paths_reach_anything() {
+    fn short_names_set_both_directions_and_paths_any_field() {
         let config = all(&[
             "rtt-ms=300",
             "loss=0.25",
@@ -279,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_set_the_same_are_known_by_what_they_set() {
+    fn overlapping_fields_are_detected_by_path() {
         for (one, other, path) in [
             ("rtt-ms", "rtt_ms", Some("rtt_ms")),
             ("mode", "coupling.mode", Some("coupling.mode")),
@@ -302,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_comes_before_what_changes_it_and_a_method_after_its_twin() {
+    fn profile_is_applied_first_and_method_last() {
         let config = all(&["rtt-ms=100", "profile=jhu-outage"]).expect("a profile");
         assert_eq!(config.link.forward.oneway_ms, 50.0);
         let cut = config.link.change.first().and_then(|change| change.forward);
@@ -321,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_named() {
+    fn errors_name_unknown_fields_and_values() {
         for (text, part) in [
             ("coupling.mod=wave", "mod"),
             ("mode=sideways", "sideways"),

@@ -1,17 +1,20 @@
-//! The file of a trial: what stays the same, what is varied, and how often.
+//! File of a trial: base configuration, varied fields, seeds and repeats.
 //!
 //! Source: ours. A condition is a list of fields with values; `[grid]` multiplies lists out,
-//! fields in the order of the alphabet, `[[condition]]` lists each one. Every error names file, field, value, and what
-//! would be right.
+//! fields in alphabetical order, `[[condition]]` lists each one. Every error names file, field, value, and the
+//! expected value.
 
-use palpate_session::config::{Config, ConfigError};
+use palpate_analysis::Failure;
+use palpate_session::config::{Config, keys};
 use serde::{Deserialize, Serialize};
 
-use super::person::{PersonParams, Who};
-use super::psycho::{PsychoParams, WrongField};
-use super::{field, transparency};
+use super::field;
+use super::person::{PersonParams, Respondent};
+use super::psycho::PsychoParams;
+use super::transparency::ToneSweep;
+use crate::messages::{name, wrong};
 
-/// Most conditions of a grid: more is a slip of the pen.
+/// Most conditions of a grid: more is probably a mistake.
 const CONDITIONS_MAX: usize = 100_000;
 
 /// Most rows of a trial: weeks on any machine.
@@ -20,47 +23,33 @@ const ROWS_MAX: usize = 1_000_000;
 /// Most seeds, and most repeats, of a trial.
 const REPEATS_MAX: usize = 100_000;
 
-/// What a row of a trial is.
+/// Kind of a trial's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum TrialKind {
     /// One session in virtual time, measured as `palpate lab` measures it.
     #[default]
     Session,
-    /// Impedance felt at the handle against frequency: free, locked, and in contact.
+    /// Impedance displayed at the handle against frequency: free, locked, and in contact.
     Transparency,
-    /// A simulated observer tells which of two tissues is stiffer.
+    /// An observer judges which of two tissues is stiffer.
     #[serde(rename = "stiffness-2afc")]
     Stiffness,
-    /// A simulated observer tells which of two links is slower.
+    /// An observer judges which of two links is slower.
     #[serde(rename = "delay-2afc")]
     Delay,
-    /// A simulated observer tells in which of two presses there was a lump.
+    /// A simulated observer judges in which of two presses there was a lump.
     #[serde(rename = "lump-2afc")]
     Lump,
-    /// A person looks for a hidden lump.
+    /// A person searches for a hidden lump.
     #[serde(rename = "lump-search")]
     Search,
 }
 
-impl Kind {
-    /// Name as in a file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Transparency => "transparency",
-            Self::Stiffness => "stiffness-2afc",
-            Self::Delay => "delay-2afc",
-            Self::Lump => "lump-2afc",
-            Self::Search => "lump-search",
-        }
-    }
-
-    /// Unit of what is shown to an observer, as it ends the name of a column: stiffness, time offset, or the second
+impl TrialKind {
+    /// Unit of the stimulus, as the suffix of a column: stiffness, time offset, or the second
     /// stiffness over the first.
-    #[must_use]
-    pub(crate) fn shown_unit(self) -> &'static str {
+    pub(crate) fn stimulus_unit(self) -> &'static str {
         match self {
             Self::Delay => "ms",
             Self::Lump => "ratio",
@@ -68,29 +57,26 @@ impl Kind {
         }
     }
 
-    /// Whether an observer tells which of two was more.
-    #[must_use]
+    /// True if an observer judges which of two stimuli is larger.
     pub(crate) fn is_psycho(self) -> bool {
         matches!(self, Self::Stiffness | Self::Delay | Self::Lump)
     }
 
-    /// Whether somebody, or a formula in their place, answers.
-    #[must_use]
-    pub(crate) fn is_asked(self) -> bool {
+    /// True if an observer, simulated or not, answers.
+    pub(crate) fn has_answers(self) -> bool {
         self.is_psycho() || self == Self::Search
     }
 
-    /// Whether a person can be asked it in a page.
-    #[must_use]
+    /// True if a person can answer it on a page.
     pub(crate) fn is_for_persons(self) -> bool {
         matches!(self, Self::Stiffness | Self::Delay | Self::Search)
     }
 }
 
-/// Which clock the rows of a trial run on.
+/// Clock of a trial's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Clock {
+pub enum TrialClock {
     /// Virtual time: rows depend on the trial alone.
     #[default]
     Virtual,
@@ -98,24 +84,13 @@ pub enum Clock {
     Live,
 }
 
-impl Clock {
-    /// Name as in a file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Virtual => "virtual",
-            Self::Live => "live",
-        }
-    }
-}
-
-/// The file as it stands.
+/// Content of the file.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Text {
     name: Option<String>,
-    kind: Kind,
-    clock: Clock,
+    kind: TrialKind,
+    clock: TrialClock,
     seeds: Option<Seeds>,
     repeats: Option<i64>,
     base: Config,
@@ -123,10 +98,10 @@ struct Text {
     condition: Vec<toml::Table>,
     psycho: Option<PsychoParams>,
     person: Option<PersonParams>,
-    transparency: Option<transparency::Sweep>,
+    transparency: Option<ToneSweep>,
 }
 
-/// Which seeds: a list, or how many from 1 on.
+/// Seeds: a list, or their number from 1 on.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum Seeds {
@@ -134,43 +109,43 @@ enum Seeds {
     List(Vec<i64>),
 }
 
-/// A trial that can be run.
+/// Trial that can be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// Name, part of the default output folder.
     pub name: String,
-    /// What a row is.
-    pub kind: Kind,
-    /// Which clock the rows run on.
-    pub clock: Clock,
-    /// What every condition begins with.
+    /// Kind of its rows.
+    pub kind: TrialKind,
+    /// Clock of its rows.
+    pub clock: TrialClock,
+    /// Base configuration of every condition.
     pub base: Config,
     /// Fields that any condition sets, in order of appearance.
     pub fields: Vec<String>,
     /// The conditions.
     pub conditions: Vec<Condition>,
-    /// Seeds of every condition, the same for all, so that conditions are compared like with like.
+    /// Seeds of every condition, the same for all, so that conditions are comparable.
     pub seeds: Vec<u64>,
-    /// Repeats of every seed; the first keeps it, each further one draws another from it.
+    /// Repeats of every seed; the first uses it, each further one draws another from it.
     pub repeats: usize,
-    /// Protocol and observer, of a trial with one.
+    /// Protocol and observer, for kinds with answers.
     pub psycho: PsychoParams,
-    /// Breaks, practice and times, of a trial with a person.
+    /// Breaks, practice and times, for a trial with a person.
     pub person: PersonParams,
-    /// Whose answers they are; a file does not say.
-    pub who: Who,
-    /// Tones, of a transparency trial.
-    pub transparency: transparency::Sweep,
+    /// Source of the answers; not part of the file.
+    pub respondent: Respondent,
+    /// Tones, for a transparency trial.
+    pub transparency: ToneSweep,
 }
 
 /// One condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// Its name, if the file gives one.
+    /// Name in the file, if there is one.
     pub name: Option<String>,
-    /// What it sets.
+    /// Fields that it sets.
     pub values: Vec<(String, toml::Value)>,
-    /// The configuration that follows, seed aside.
+    /// Resulting configuration, except for the seed.
     pub config: Config,
 }
 
@@ -182,9 +157,8 @@ impl Condition {
         values.find(|(name, _)| name == field).map(|(_, v)| v)
     }
 
-    /// Its name, or what it sets.
-    #[must_use]
-    pub fn title(&self) -> String {
+    /// Name, or the fields that it sets.
+    pub(crate) fn title(&self) -> String {
         if let Some(name) = &self.name {
             return name.clone();
         }
@@ -192,62 +166,32 @@ impl Condition {
             return "base".to_owned();
         }
         let parts = self.values.iter();
-        let parts = parts.map(|(name, value)| format!("{name} {}", field::shown(value)));
+        let parts = parts.map(|(name, value)| format!("{name} {}", field::formatted(value)));
         parts.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// A file that is no trial.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TrialError {
-    /// Not TOML, or a field is unknown or of the wrong type.
-    #[error("{file}: {message}")]
-    Parse {
-        /// The file.
-        file: String,
-        /// What the parser says, with line and column.
-        message: String,
-    },
-    /// A field cannot be used.
-    #[error("{file}: {field} is {found}; expected {expected}")]
-    Field {
-        /// The file.
-        file: String,
-        /// The field.
-        field: String,
-        /// What it is.
-        found: String,
-        /// What would be right.
-        expected: String,
-    },
-    /// A condition leads to a configuration that cannot be used.
-    #[error("{file}: {place}: {error}")]
-    Condition {
-        /// The file.
-        file: String,
-        /// Which condition, and which field of it.
-        place: String,
-        /// What is wrong.
-        error: Box<ConfigError>,
-    },
+/// Tables of a file that hold fields of a configuration.
+pub(crate) const CONFIG_TABLES: [&str; 3] = ["base", "grid", "condition"];
+
+/// Notes on renamed configuration keys in the text of a trial.
+#[must_use]
+pub fn key_notes(text: &str) -> Vec<String> {
+    keys::notes(text, &CONFIG_TABLES)
 }
 
 impl Trial {
-    /// From the text of a file named `file`.
+    /// Parses the text of a file, which messages call `file`.
     ///
     /// # Errors
-    /// [`TrialError`] names file, field, value, and what would be right.
-    pub fn parse(text: &str, file: &str) -> Result<Self, TrialError> {
-        let read: Text = toml::from_str(text).map_err(|error| TrialError::Parse {
-            file: file.into(),
-            message: error.to_string().trim_end().to_owned(),
-        })?;
-        let wrong = |field: &str, found: String, expected: &str| TrialError::Field {
-            file: file.into(),
-            field: field.into(),
-            found,
-            expected: expected.into(),
-        };
+    /// [`Failure::Usage`] naming file, field, value, and the expected value; nothing is run.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Failure> {
+        Self::read(text).map_err(|wrong| Failure::Usage(format!("{file}: {wrong}")))
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let read = keys::read(text, &CONFIG_TABLES);
+        let read: Text = read.map_err(|error| error.to_string().trim_end().to_owned())?;
         if !read.grid.is_empty() && !read.condition.is_empty() {
             let found = format!("there beside {} [[condition]]", read.condition.len());
             return Err(wrong("[grid]", found, "either [grid] or [[condition]]"));
@@ -255,23 +199,20 @@ impl Trial {
         let seeds = seeds(read.seeds.as_ref())
             .map_err(|found| wrong("seeds", found, "a count from 1, or a list of seeds from 0"))?;
         let repeats = read.repeats.unwrap_or(1);
-        let counted = usize::try_from(repeats).ok();
-        let counted = counted.filter(|n| (1..=REPEATS_MAX).contains(n));
         let repeats =
-            counted.ok_or_else(|| wrong("repeats", repeats.to_string(), "1 to 100000"))?;
-        parts(&read).map_err(|(field, found, expected)| wrong(field, found, expected))?;
-        if let Some((field, found, expected)) = idle(&read, text) {
-            return Err(wrong(field, found, expected));
-        }
+            valid_count(repeats).ok_or_else(|| wrong("repeats", repeats, "1 to 100000"))?;
+        read.psycho.iter().try_for_each(PsychoParams::validate)?;
+        read.person.iter().try_for_each(PersonParams::validate)?;
+        read.transparency.iter().try_for_each(ToneSweep::validate)?;
+        refuse_unused_fields(&read, text)?;
         let listed = if read.grid.is_empty() {
-            listed(&read.condition, file)?
+            listed_conditions(&read.condition)?
         } else {
-            multiplied(&read.grid, file)?
+            grid_conditions(&read.grid)?
         };
         let rows = listed.len().saturating_mul(seeds.len());
         if rows.saturating_mul(repeats) > ROWS_MAX {
-            let (conditions, seeds) = (listed.len(), seeds.len());
-            let found = format!("{conditions} x {seeds} x {repeats}");
+            let found = format!("{} x {} x {repeats}", listed.len(), seeds.len());
             let expected = "at most 1000000 rows altogether";
             return Err(wrong("conditions x seeds x repeats", found, expected));
         }
@@ -282,8 +223,8 @@ impl Trial {
             }
         }
         let conditions = listed.into_iter().enumerate();
-        let conditions = conditions
-            .map(|(index, (name, values))| condition(&read.base, index, name, values, file));
+        let conditions =
+            conditions.map(|(index, (name, values))| condition(&read.base, index, name, values));
         Ok(Self {
             name: read.name.unwrap_or_else(|| "trial".into()),
             kind: read.kind,
@@ -295,65 +236,54 @@ impl Trial {
             repeats,
             psycho: read.psycho.unwrap_or_default(),
             person: read.person.unwrap_or_default(),
-            who: Who::default(),
+            respondent: Respondent::default(),
             transparency: read.transparency.unwrap_or_default(),
         })
     }
 }
 
-/// Checks the tables that have rules of their own.
-fn parts(read: &Text) -> Result<(), WrongField> {
-    read.psycho.iter().try_for_each(PsychoParams::validate)?;
-    read.person.iter().try_for_each(PersonParams::validate)?;
-    let mut sweeps = read.transparency.iter();
-    sweeps.try_for_each(transparency::Sweep::validate)
-}
-
-/// A field that would change nothing, or cannot be: what it is, and what would be right.
-fn idle(read: &Text, text: &str) -> Option<(&'static str, String, &'static str)> {
-    let whole: toml::Table = toml::from_str(text).ok()?;
+/// Refuses a field that has no effect or is impossible.
+fn refuse_unused_fields(read: &Text, text: &str) -> Result<(), String> {
+    let whole: toml::Table = toml::from_str(text).unwrap_or_default();
     if let Some(seed) = whole.get("base").and_then(|base| base.get("seed")) {
         let expected = "seeds at the top of the file: every condition has the same";
-        return Some(("base.seed", seed.to_string(), expected));
+        return Err(wrong("base.seed", seed, expected));
     }
-    if read.clock == Clock::Live && read.kind != Kind::Session {
-        let found = format!("live in a trial of kind {}", read.kind.name());
-        return Some(("clock", found, "virtual, or kind session"));
+    let kind = name(&read.kind);
+    if read.clock == TrialClock::Live && read.kind != TrialKind::Session {
+        let found = format!("live in a trial of kind {kind}");
+        return Err(wrong("clock", found, "virtual, or kind session"));
     }
-    let kind = || format!("there in a trial of kind {}", read.kind.name());
+    let misplaced = |table: &str, expected: &str| {
+        let found = format!("there in a trial of kind {kind}");
+        Err(wrong(table, found, expected))
+    };
     if read.psycho.is_some() && !read.kind.is_psycho() {
-        let expected = "kind stiffness-2afc, delay-2afc or lump-2afc, which ask an observer";
-        return Some(("[psycho]", kind(), expected));
+        let expected = "kind stiffness-2afc, delay-2afc or lump-2afc, which an observer answers";
+        return misplaced("[psycho]", expected);
     }
     if read.person.is_some() && !read.kind.is_for_persons() {
-        let expected =
-            "kind stiffness-2afc, delay-2afc or lump-search, which a person can be asked";
-        return Some(("[person]", kind(), expected));
+        let expected = "kind stiffness-2afc, delay-2afc or lump-search, which a person can answer";
+        return misplaced("[person]", expected);
     }
-    if read.transparency.is_some() && read.kind != Kind::Transparency {
-        return Some(("[transparency]", kind(), "kind transparency"));
+    if read.transparency.is_some() && read.kind != TrialKind::Transparency {
+        return misplaced("[transparency]", "kind transparency");
     }
-    None
+    Ok(())
 }
 
-/// Two fields of one condition that set the same thing, and what that is.
-fn twice(values: &[(String, toml::Value)]) -> Option<(&str, &str, String)> {
-    values.iter().enumerate().find_map(|(place, (name, _))| {
-        let mut before = values[..place].iter();
-        before.find_map(|(known, _)| {
-            Some((known.as_str(), name.as_str(), field::overlap(known, name)?))
-        })
-    })
+/// Number of seeds or repeats, if it is valid.
+fn valid_count(number: i64) -> Option<usize> {
+    let count = usize::try_from(number).ok();
+    count.filter(|n| (1..=REPEATS_MAX).contains(n))
 }
 
 fn seeds(seeds: Option<&Seeds>) -> Result<Vec<u64>, String> {
     match seeds {
         None => Ok(vec![1]),
         Some(Seeds::Count(count)) => {
-            let known = u64::try_from(*count).ok();
-            let known = known.filter(|&n| (1..=REPEATS_MAX as u64).contains(&n));
-            let count = known.ok_or_else(|| count.to_string())?;
-            Ok((1..=count).collect())
+            let count = valid_count(*count).ok_or_else(|| count.to_string())?;
+            Ok((1..=count as u64).collect())
         }
         Some(Seeds::List(list)) if list.is_empty() => Err("an empty list".into()),
         Some(Seeds::List(list)) => {
@@ -370,10 +300,13 @@ fn seeds(seeds: Option<&Seeds>) -> Result<Vec<u64>, String> {
     }
 }
 
-/// Name and values of a condition before it is applied.
-type Listed = (Option<String>, Vec<(String, toml::Value)>);
+/// Fields with their values.
+type Values = Vec<(String, toml::Value)>;
 
-fn listed(conditions: &[toml::Table], file: &str) -> Result<Vec<Listed>, TrialError> {
+/// Name and values of a condition before it is applied.
+type NamedValues = (Option<String>, Values);
+
+fn listed_conditions(conditions: &[toml::Table]) -> Result<Vec<NamedValues>, String> {
     if conditions.is_empty() {
         // the base alone is a trial too: over its seeds
         return Ok(vec![(None, Vec::new())]);
@@ -383,83 +316,65 @@ fn listed(conditions: &[toml::Table], file: &str) -> Result<Vec<Listed>, TrialEr
             None => None,
             Some(toml::Value::String(name)) => Some(name.clone()),
             Some(other) => {
-                return Err(TrialError::Field {
-                    file: file.into(),
-                    field: format!("condition[{index}].name"),
-                    found: other.to_string(),
-                    expected: "a text".into(),
-                });
+                return Err(wrong(&format!("condition[{index}].name"), other, "a text"));
             }
         };
-        let mut values = Vec::new();
-        for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
-            flatten(key.clone(), value, &mut values);
-        }
-        Ok((name, values))
+        let values = flat(table).into_iter();
+        Ok((name, values.filter(|(field, _)| field != "name").collect()))
     });
     each.collect()
 }
 
-/// Tables are paths: `coupling = { mode = "wave" }` is `coupling.mode`. An outage stays whole.
-pub(super) fn flatten(path: String, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
-    match value {
-        toml::Value::Table(table) if !path.ends_with("outage") => {
-            for (key, inner) in table {
-                flatten(format!("{path}.{key}"), inner, out);
+/// Fields of a grid or a condition. Tables are paths: `coupling = { mode = "wave" }` is `coupling.mode`. An outage
+/// stays whole.
+pub(super) fn flat(table: &toml::Table) -> Values {
+    fn flatten(path: String, value: &toml::Value, out: &mut Values) {
+        match value {
+            toml::Value::Table(table) if !path.ends_with("outage") => {
+                for (key, inner) in table {
+                    flatten(format!("{path}.{key}"), inner, out);
+                }
             }
+            leaf => out.push((path, leaf.clone())),
         }
-        leaf => out.push((path, leaf.clone())),
     }
+    let mut flat = Vec::new();
+    for (key, value) in table {
+        flatten(key.clone(), value, &mut flat);
+    }
+    flat
 }
 
 /// Every combination of the values of a grid; the last field changes fastest.
-fn multiplied(grid: &toml::Table, file: &str) -> Result<Vec<Listed>, TrialError> {
-    let mut flat = Vec::new();
-    for (key, value) in grid {
-        flatten(key.clone(), value, &mut flat);
-    }
-    let wrong = |field: &str, found: String, expected: &str| TrialError::Field {
-        file: file.into(),
-        field: format!("grid.{field}"),
-        found,
-        expected: expected.into(),
+fn grid_conditions(grid: &toml::Table) -> Result<Vec<NamedValues>, String> {
+    let same = |a: &toml::Value, b: &toml::Value| {
+        a == b || field::number(a).is_some_and(|a| Some(a) == field::number(b))
     };
-    let mut all: Vec<Vec<(String, toml::Value)>> = vec![Vec::new()];
-    for (name, value) in flat {
-        let list = match &value {
-            toml::Value::Array(list) if !list.is_empty() => list.clone(),
+    let mut all: Vec<Values> = vec![Vec::new()];
+    for (name, value) in flat(grid) {
+        let refused =
+            |found: String, expected: &str| Err(wrong(&format!("grid.{name}"), found, expected));
+        let list = match value {
+            toml::Value::Array(list) if !list.is_empty() => list,
             other => {
                 let expected = "a list with at least one value, as in [0, 100, 500]";
-                return Err(wrong(&name, other.to_string(), expected));
+                return refused(other.to_string(), expected);
             }
         };
-        let number = |value: &toml::Value| match value {
-            toml::Value::Integer(whole) => Some(*whole as f64),
-            toml::Value::Float(number) => Some(*number),
-            _ => None,
+        let mut places = list.iter().enumerate();
+        let before = |(place, one): &(usize, &toml::Value)| {
+            list[..*place].iter().any(|before| same(before, one))
         };
-        let same = |a: &toml::Value, b: &toml::Value| {
-            a == b || number(a).is_some_and(|a| Some(a) == number(b))
-        };
-        for (place, one) in list.iter().enumerate() {
-            if list[..place].iter().any(|before| same(before, one)) {
-                let found = format!("a list with {one} twice");
-                return Err(wrong(
-                    &name,
-                    found,
-                    "every value once; repeats = 2 runs all again",
-                ));
-            }
+        if let Some((_, one)) = places.find(before) {
+            let found = format!("a list with {one} twice");
+            return refused(found, "every value once; repeats = 2 runs all again");
         }
-        if all.len().saturating_mul(list.len()) > CONDITIONS_MAX {
-            let found = format!(
-                "a list of {} on top of {} conditions",
-                list.len(),
-                all.len()
-            );
-            return Err(wrong(&name, found, "at most 100000 conditions altogether"));
+        let conditions = all.len();
+        if conditions.saturating_mul(list.len()) > CONDITIONS_MAX {
+            let found = format!("a list of {} on top of {conditions} conditions", list.len());
+            return refused(found, "at most 100000 conditions altogether");
         }
-        let more = |before: &Vec<(String, toml::Value)>| {
+        let more = |before: &Values| {
             let with = |value: &toml::Value| {
                 let mut longer = before.clone();
                 longer.push((name.clone(), value.clone()));
@@ -476,41 +391,28 @@ fn condition(
     base: &Config,
     index: usize,
     name: Option<String>,
-    values: Vec<(String, toml::Value)>,
-    file: &str,
-) -> Result<Condition, TrialError> {
-    let mut config = base.clone();
-    let wrong = |place: String, error: ConfigError| TrialError::Condition {
-        file: file.into(),
-        place,
-        error: Box::new(error),
-    };
-    if let Some((one, other, path)) = twice(&values) {
-        return Err(TrialError::Field {
-            file: file.into(),
-            field: format!("condition {index}, {other}"),
-            found: format!("there beside {one}"),
-            expected: format!("one of them, as both set {path}"),
-        });
-    }
-    for (field, value) in &values {
-        let of_trial = ["seed", "seeds", "name"].contains(&field.as_str());
-        if of_trial {
-            return Err(TrialError::Field {
-                file: file.into(),
-                field: format!("condition {index}, {field}"),
-                found: value.to_string(),
-                expected: "seeds to stand at the top of the file: every condition has the same"
-                    .into(),
-            });
+    values: Values,
+) -> Result<Condition, String> {
+    for (place, (other, value)) in values.iter().enumerate() {
+        let field = format!("condition {index}, {other}");
+        for (one, _) in &values[..place] {
+            if let Some(path) = field::overlap(one, other) {
+                let found = format!("there beside {one}");
+                let expected = format!("one of them, as both set {path}");
+                return Err(wrong(&field, found, &expected));
+            }
+        }
+        if ["seed", "seeds", "name"].contains(&other.as_str()) {
+            let expected = "seeds to stand at the top of the file: every condition has the same";
+            return Err(wrong(&field, value, expected));
         }
     }
+    let mut config = base.clone();
     let each = values.iter().map(|(field, value)| (field.as_str(), value));
     field::set_all(&mut config, each)
-        .map_err(|(field, error)| wrong(format!("condition {index}, {field}"), error))?;
-    config
-        .validate()
-        .map_err(|error| wrong(format!("condition {index}"), error))?;
+        .map_err(|(field, error)| format!("condition {index}, {field}: {error}"))?;
+    let valid = config.validate();
+    valid.map_err(|error| format!("condition {index}: {error}"))?;
     Ok(Condition {
         name,
         values,
@@ -523,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_grid_is_multiplied_out_in_order() {
+    fn grid_is_multiplied_out_in_order() {
         let text = "name = \"g\"\nseeds = 2\n[base]\nduration_s = 2.0\n[grid]\n\
                     mode = [\"wave\", \"mmt\"]\nrtt_ms = [0, 100, 500]\n";
         let trial = Trial::parse(text, "g.toml").expect("good");
@@ -536,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_have_names_and_any_fields() {
+    fn conditions_take_names_and_any_fields() {
         let text = "seeds = [7]\n[[condition]]\nname = \"a\"\ncoupling.mode = \"wave\"\n\
                     [[condition]]\n\"link.forward.loss\" = 0.1\n";
         let trial = Trial::parse(text, "c.toml").expect("good");
@@ -549,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_file_field_value_and_what_would_be_right() {
+    fn errors_name_file_field_value_and_expected_value() {
         for (text, parts) in [
             ("seeds = 0", vec!["seeds is 0", "from 1"]),
             ("seeds = [1, 1]", vec!["seeds", "1 twice"]),

@@ -1,33 +1,33 @@
-//! Rows of a live trial: each as `palpate run` runs it, one after another.
+//! Rows of a live trial: each runs as `palpate run` does, one after another.
 //!
-//! Source: ours. A row keeps its folder, `live/row-N`, with recording, summary and report: a live session cannot be
-//! run again bit by bit. Sessions side by side would disturb each other's clocks, so a machine runs one live
-//! trial at a time, with one worker; other machines may have other shards.
+//! Source: ours. A row keeps its folder, `live/row-N`, with recording, summary and report: a live session is not
+//! reproducible bit by bit. Parallel sessions would disturb each other's clocks, so a machine runs one live
+//! trial at a time, with one worker; other machines may run other shards.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use palpate_analysis::progress::Unseen;
-use palpate_analysis::{Failure, live, pace};
+use palpate_analysis::progress::NoProgress;
+use palpate_analysis::{Failure, live, realtime_check};
 use palpate_session::run::RunOptions;
 use palpate_transport::trace::Side;
 
-use super::{Cell, Row, Trial, metric};
+use super::{PlannedRow, Trial, TrialRow};
 
-/// Folder of the sessions in that of the trial.
+/// Folder of the sessions in the folder of the trial.
 const FOLDER: &str = "live";
 
-/// Name of the file that the one live trial of a machine holds, in its folder for temporary files.
+/// Name of the lock file of the only live trial of a machine, in the folder for temporary files.
 const LOCK: &str = "palpate-live-trial.lock";
 
-/// Takes this machine for a live trial, until what is returned is dropped.
+/// Locks this machine for a live trial, until the returned file is dropped.
 ///
 /// # Errors
-/// [`Failure::Usage`] for more than one worker, or if another live trial runs here; [`Failure::Refused`] if that cannot
-/// be told.
-pub fn alone(jobs: Option<usize>) -> Result<File, Failure> {
+/// [`Failure::Usage`] for more than one worker, or if another live trial runs here; [`Failure::Refused`] if that
+/// cannot be determined.
+pub fn lock_machine(jobs: Option<usize>) -> Result<File, Failure> {
     if let Some(jobs) = jobs.filter(|jobs| *jobs > 1) {
         return Err(Failure::Usage(format!(
             "--jobs {jobs}: clock is live, and live sessions on one machine disturb each other; expected --jobs 1"
@@ -41,7 +41,7 @@ pub fn alone(jobs: Option<usize>) -> Result<File, Failure> {
              here; if none does, remove it, or have its owner do so"
         ))
     };
-    // another user's, in a folder that all share, may be read and held, though not written or made anew
+    // a file of another user, in a shared folder, can be read and locked, though not written or created anew
     let file = File::open(&path)
         .or_else(|_| {
             let mut made = OpenOptions::new();
@@ -64,42 +64,43 @@ pub fn alone(jobs: Option<usize>) -> Result<File, Failure> {
 /// [`Failure::Usage`] naming the scene that is too slow.
 pub(super) fn check(trial: &Trial) -> Result<(), Failure> {
     let mut conditions = trial.conditions.iter();
-    conditions.try_for_each(|one| pace::check(&one.config, &[Side::Master, Side::Slave]))
+    conditions.try_for_each(|one| realtime_check::check(&one.config, &[Side::Master, Side::Slave]))
 }
 
-/// Runs one row; nothing if it was stopped.
+/// Runs one row; none if it was stopped.
 ///
 /// # Errors
 /// As [`live::whole`].
 pub(super) fn fill(
     trial: &Trial,
-    cell: &Cell,
+    planned: &PlannedRow,
     folder: &Path,
     stop: &Arc<AtomicBool>,
-) -> Result<Option<Row>, Failure> {
-    let config = cell.config(trial);
-    let out = folder.join(FOLDER).join(format!("row-{:06}", cell.index));
+) -> Result<Option<TrialRow>, Failure> {
+    let config = planned.config(trial);
+    let out = folder
+        .join(FOLDER)
+        .join(format!("row-{:06}", planned.index));
     if out.exists() {
-        // what a kill left: a row that is not finished is run anew
+        // remains of a kill: an unfinished row is run anew
         std::fs::remove_dir_all(&out)
             .map_err(|error| Failure::Refused(format!("{}: {error}", out.display())))?;
     }
     let options = RunOptions {
         out,
-        desk: None,
+        controller: None,
         stop: Arc::clone(stop),
     };
-    let (concluded, _) = live::whole(&config, &options, &Unseen, false)?;
+    let (concluded, _) = live::run_session(&config, &options, &NoProgress, false)?;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
     let summary = &concluded.summary;
-    Ok(Some(Row {
-        index: cell.index,
-        held: Some(summary.good()),
-        trace_hash: None,
-        values: [metric::of_session(summary), metric::of_live(summary)].concat(),
-        asked: Vec::new(),
+    Ok(Some(TrialRow {
+        index: planned.index,
+        held: Some(summary.is_good()),
+        values: trial.session_values(summary),
+        ..TrialRow::default()
     }))
 }
 
@@ -108,8 +109,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_than_one_worker_is_refused_by_both_names() {
-        let error = alone(Some(3)).expect_err("three").to_string();
+    fn several_workers_for_a_live_trial_are_refused() {
+        let error = lock_machine(Some(3)).expect_err("three").to_string();
         assert!(
             error.contains("--jobs 3") && error.contains("live"),
             "{error}"

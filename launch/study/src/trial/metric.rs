@@ -1,29 +1,40 @@
-//! What a row of a trial holds, in which order and in which unit.
+//! Metrics of a row: their order, names and units.
 //!
 //! Source: ours; definitions in [`palpate_analysis::metrics`] and beside [`super::psycho`] and
-//! [`super::transparency`]. A value that a row could not know is nothing, never 0.
+//! [`super::transparency`]. An unknown value is none, never 0.
 
 use palpate_analysis::summary::Summary;
 
-use super::boot::{Interval, Worst};
-use super::file::{Clock, Kind, Trial};
-use super::person::{Who, search};
-use super::psycho::Found;
-use super::transparency::Tone;
+use super::bootstrap::Interval;
+use super::file::{Trial, TrialClock, TrialKind};
+use super::person::Respondent;
+use super::person::search::{SEARCH, SearchResult};
+use super::psycho::PsychoResult;
+use super::psycho::forced_choice::answers;
+use super::transparency::{Tone, db_over, degrees_over, size};
 
-/// A column of the results.
+/// Column of the results.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Metric {
+pub(crate) struct Metric {
     /// Name, with the unit last.
     pub name: String,
-    /// In words, for a page.
+    /// Description for a page.
     pub words: String,
     /// Unit for a page; empty for a share or a count.
     pub unit: &'static str,
 }
 
-/// Metrics of which many rows are shown by the worst: one broken row in a hundred is what matters there,
-/// and a median would hide it.
+/// Direction in which a value is worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Worst {
+    /// The least.
+    Least,
+    /// The largest.
+    Largest,
+}
+
+/// Metrics that are summarised by the worst row: a median would hide one
+/// failed row in a hundred.
 const WORST: [(&str, Worst); 4] = [
     ("min_channel_energy_j", Worst::Least),
     ("violations", Worst::Largest),
@@ -32,25 +43,23 @@ const WORST: [(&str, Worst); 4] = [
 ];
 
 impl Metric {
-    /// Which row is shown for many, if not the median.
-    #[must_use]
-    pub fn worst(&self) -> Option<Worst> {
+    /// Direction of the worst row, if the metric is not summarised by the median.
+    pub(crate) fn worst(&self) -> Option<Worst> {
         let mut known = WORST.iter();
         known.find(|(name, _)| *name == self.name).map(|one| one.1)
     }
 
-    /// What the values of many rows are shown by; nothing if none is known.
-    #[must_use]
-    pub fn interval(&self, values: &[f64]) -> Option<Interval> {
+    /// Interval over the values of many rows; none without a value.
+    pub(crate) fn interval(&self, values: &[f64]) -> Option<Interval> {
         match self.worst() {
-            Some(worst) => Interval::worst(values, worst),
+            Some(Worst::Least) => Interval::range(values, |low, _| low),
+            Some(Worst::Largest) => Interval::range(values, |_, high| high),
             None => Interval::of(values),
         }
     }
 
-    /// Heading of a column of what many rows are shown by.
-    #[must_use]
-    pub fn heading(&self) -> String {
+    /// Heading of the column of intervals.
+    pub(crate) fn heading(&self) -> String {
         match self.worst() {
             Some(_) => format!("{}, worst", self.name),
             None => self.name.clone(),
@@ -58,15 +67,15 @@ impl Metric {
     }
 }
 
-/// Name, words, unit and value of a metric of a session.
-type OfSession = (
+/// Name, description, unit and value of a metric of a measured quantity.
+pub(super) type Quantity<T> = (
     &'static str,
     &'static str,
     &'static str,
-    fn(&Summary) -> Option<f64>,
+    fn(&T) -> Option<f64>,
 );
 
-/// Metrics of a session: name, where the summary has it, words, unit.
+/// Metrics of a session: name, place in the summary, description, unit.
 macro_rules! of_session {
     ($($name:ident, $part:ident.$field:ident, $words:literal, $unit:literal;)*) => {
         [$((stringify!($name), $words, $unit, |s| s.$part.$field.known())),*]
@@ -74,10 +83,10 @@ macro_rules! of_session {
 }
 
 /// Metrics of a session.
-const SESSION: [OfSession; 37] = of_session! {
+const SESSION: [Quantity<Summary>; 37] = of_session! {
     min_channel_energy_j, passivity.min_channel_energy_j, "least energy in the channel", "J";
     violations, passivity.violations, "violations of passivity", "";
-    interventions, passivity.interventions, "ticks at which the energy account acted", "";
+    interventions, passivity.interventions, "ticks at which the energy tank acted", "";
     displayed_stiffness_npm, contact.displayed_stiffness_npm, "stiffness felt", "N/m";
     true_stiffness_npm, contact.true_stiffness_npm, "true stiffness", "N/m";
     stiffness_error, contact.stiffness_error, "error of the stiffness felt", "";
@@ -103,98 +112,117 @@ const SESSION: [OfSession; 37] = of_session! {
     prediction_error, twin.prediction_error, "error of the twin's force", "";
     correction_per_100ms, twin.force_step_max_fraction_per_100ms, "largest correction of the force in 100 ms", "";
     correction_error_n, twin.correction_error_n, "error of the felt force where it is corrected", "N";
-    correction_horizon_s, twin.correction_horizon_s, "age of what corrections rest on", "s";
+    correction_horizon_s, twin.correction_horizon_s, "age of the samples of corrections", "s";
     correction_change_n, twin.correction_change_n, "change of the force by corrections in 100 ms", "N";
     update_energy_j, twin.update_energy_j, "energy put into the twin", "J";
     updates, twin.updates, "updates of the twin", "";
-    confidence, twin.confidence, "how well touched places were known", "";
-    twin_share, twin.twin_share, "share of the twin in what was felt", "";
+    confidence, twin.confidence, "confidence at touched places", "";
+    twin_share, twin.twin_share, "share of the twin in the rendered force", "";
     switches, twin.switches, "switches of auto", "";
     watchdog_trips, safety.watchdog_trips, "trips of the data watchdog", "";
-    uncommanded_motion_mm_max, safety.uncommanded_motion_mm_max, "largest motion that nobody commanded", "mm";
+    uncommanded_motion_mm_max, safety.uncommanded_motion_mm_max, "largest uncommanded motion", "mm";
 };
 
-/// Metrics that a live session has besides: name, words, unit.
-const LIVE: [(&str, &str, &str); 2] = [
-    ("late_ticks", "ticks a period late or more", ""),
-    ("missed_share", "share of the ticks missed", ""),
+/// Additional metrics of a live session.
+const LIVE: [Quantity<Summary>; 2] = [
+    ("late_ticks", "ticks a period late or more", "", |summary| {
+        summary.servo.late_ticks.known()
+    }),
+    ("missed_share", "share of the ticks missed", "", |summary| {
+        let ticks = summary.ticks_by_side.master + summary.ticks_by_side.slave;
+        let share = |missed: u64| missed as f64 / (ticks + missed).max(1) as f64;
+        summary.servo.missed_ticks.map(share)
+    }),
 ];
 
-/// A quantity of a summary as a number, if it is known.
-trait Known {
+/// Quantity of a summary as a number, if it is known.
+trait AsNumber {
     fn known(self) -> Option<f64>;
 }
 
-impl Known for Option<f64> {
+impl AsNumber for Option<f64> {
     fn known(self) -> Option<f64> {
         self
     }
 }
 
-impl Known for Option<u64> {
+impl AsNumber for Option<u64> {
     fn known(self) -> Option<f64> {
         self.map(|n| n as f64)
     }
 }
 
-/// Metrics of a psychophysical run: name, words, unit.
-const PSYCHO: [(&str, &str, &str); 7] = [
-    ("threshold", "threshold of the observer", ""),
-    ("programmed_weber", "its programmed Weber fraction", ""),
+/// Metrics of a psychophysical run.
+const PSYCHO: [Quantity<PsychoResult>; 7] = [
+    ("threshold", "threshold of the observer", "", |f| {
+        f.threshold
+    }),
+    (
+        "programmed_weber",
+        "its programmed Weber fraction",
+        "",
+        |f| Some(f.weber),
+    ),
     (
         "threshold_over_programmed",
         "threshold over the programmed fraction",
         "",
+        |f| f.threshold.map(|threshold| threshold / f.weber),
     ),
-    ("right_share", "share of right answers", ""),
-    ("last_difference", "last difference that was set", ""),
-    ("answers", "answers", ""),
+    ("right_share", "share of right answers", "", |f| {
+        let right = answers(&f.choices).filter(|(_, right)| *right).count();
+        Some(right as f64 / answers(&f.choices).count() as f64)
+    }),
+    ("last_difference", "last difference that was set", "", |f| {
+        answers(&f.choices).last().map(|(difference, _)| difference)
+    }),
+    ("answers", "answers", "", |f| {
+        Some(answers(&f.choices).count() as f64)
+    }),
     (
         "unmeasured_share",
         "share of comparisons that could not be measured",
         "",
+        |f| Some(f.unmeasured_share),
     ),
 ];
 
-/// Those of them that only a simulated observer has.
+/// Metrics of simulated observers only: a person has no programmed threshold.
 const PROGRAMMED: [&str; 2] = ["programmed_weber", "threshold_over_programmed"];
 
-/// Metrics of one tone: name before the frequency, words, unit.
-const TONE: [(&str, &str, &str); 4] = [
-    ("free_nspm", "impedance in free motion", "N s/m"),
-    ("locked_nspm", "impedance with the probe held", "N s/m"),
+/// Metrics of one tone, with the start of their names.
+const TONE: [Quantity<Tone>; 4] = [
+    ("free_nspm", "impedance in free motion", "N s/m", |t| {
+        Some(size(t.free))
+    }),
+    (
+        "locked_nspm",
+        "impedance with the probe held",
+        "N s/m",
+        |t| Some(size(t.locked)),
+    ),
     (
         "contact_error_db",
         "impedance in contact over that of the tissue",
         "dB",
+        |t| Some(db_over(t.contact, t.truth)),
     ),
     (
         "contact_error_deg",
         "phase in contact beyond that of the tissue",
         "degrees",
+        |t| Some(degrees_over(t.contact, t.truth)),
     ),
 ];
 
 impl Trial {
-    /// The columns of its results.
-    #[must_use]
-    pub fn metrics(&self) -> Vec<Metric> {
-        let plain = |(name, words, unit): (&str, &str, &'static str)| Metric {
-            name: name.to_owned(),
-            words: words.to_owned(),
-            unit,
-        };
+    /// Columns of the results.
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
         match self.kind {
-            Kind::Session => {
-                let live = LIVE.into_iter().filter(|_| self.clock == Clock::Live);
-                let all = SESSION
-                    .iter()
-                    .map(|&(name, words, unit, _)| (name, words, unit));
-                all.chain(live).map(plain).collect()
-            }
-            Kind::Transparency => TONE
+            TrialKind::Session => self.session_quantities().map(plain).collect(),
+            TrialKind::Transparency => TONE
                 .iter()
-                .flat_map(|&(name, words, unit)| {
+                .flat_map(|&(name, words, unit, _)| {
                     self.transparency.hz.iter().map(move |hz| Metric {
                         name: format!("{name}_{hz}hz"),
                         words: format!("{words}, {hz} Hz"),
@@ -202,81 +230,75 @@ impl Trial {
                     })
                 })
                 .collect(),
-            Kind::Search => search::metrics().collect(),
-            _ if self.who == Who::Simulated => PSYCHO.into_iter().map(plain).collect(),
-            // nobody programmed a person
-            _ => PSYCHO
-                .into_iter()
-                .filter(|(name, ..)| !PROGRAMMED.contains(name))
-                .map(plain)
-                .collect(),
+            TrialKind::Search => SEARCH.iter().map(plain).collect(),
+            _ => self.observer_quantities().map(plain).collect(),
         }
+    }
+
+    fn session_quantities(&self) -> impl Iterator<Item = &'static Quantity<Summary>> {
+        let live = LIVE.iter().filter(|_| self.clock == TrialClock::Live);
+        SESSION.iter().chain(live)
+    }
+
+    fn observer_quantities(&self) -> impl Iterator<Item = &'static Quantity<PsychoResult>> {
+        let simulated = self.respondent == Respondent::Simulated;
+        let all = PSYCHO.iter();
+        all.filter(move |(name, ..)| simulated || !PROGRAMMED.contains(name))
+    }
+
+    /// Values of a session, in the order of [`Self::metrics`].
+    pub(crate) fn session_values(&self, summary: &Summary) -> Vec<Option<f64>> {
+        values(self.session_quantities(), summary)
+    }
+
+    /// Values of a run of answers, in the order of [`Self::metrics`].
+    pub(crate) fn observer_values(&self, found: &PsychoResult) -> Vec<Option<f64>> {
+        values(self.observer_quantities(), found)
     }
 }
 
-/// Names of the metrics of a session.
-pub(crate) fn session_names() -> impl Iterator<Item = &'static str> {
-    SESSION.iter().map(|(name, ..)| *name)
+fn plain<T>(of: &Quantity<T>) -> Metric {
+    let (name, words, unit, _) = *of;
+    Metric {
+        name: name.to_owned(),
+        words: words.to_owned(),
+        unit,
+    }
 }
 
-/// The same metrics in words, with their units.
-pub(crate) fn session_words() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SESSION.iter().map(|(_, words, unit, _)| (*words, *unit))
-}
-
-/// Values of a session, in the order of its metrics.
-#[must_use]
-pub fn of_session(summary: &Summary) -> Vec<Option<f64>> {
-    let finite = |value: Option<f64>| value.filter(|v| v.is_finite());
-    SESSION.iter().map(|(.., of)| finite(of(summary))).collect()
-}
-
-/// Values that a live session has besides, in the order of their metrics.
-#[must_use]
-pub(crate) fn of_live(summary: &Summary) -> Vec<Option<f64>> {
-    let ticks = summary.ticks_by_side.master + summary.ticks_by_side.slave;
-    let share = |missed: u64| missed as f64 / (ticks + missed).max(1) as f64;
-    vec![
-        summary.servo.late_ticks.known(),
-        summary.servo.missed_ticks.map(share),
-    ]
-}
-
-/// Values of a run of answers of an observer with a programmed Weber fraction, or of a person without one.
-#[must_use]
-pub(crate) fn of_answers(found: &Found, weber: Option<f64>) -> Vec<Option<f64>> {
-    let count = found.answers().count() as f64;
-    let right = found.answers().filter(|answer| answer.right).count() as f64;
-    let values = [
-        found.threshold,
-        weber,
-        found
-            .threshold
-            .zip(weber)
-            .map(|(threshold, weber)| threshold / weber),
-        Some(right / count),
-        found.answers().last().map(|answer| answer.difference),
-        Some(count),
-        Some(found.unmeasured_share),
-    ];
-    let all = PSYCHO.iter().zip(values);
-    let own = all.filter(|((name, ..), _)| weber.is_some() || !PROGRAMMED.contains(name));
-    own.map(|(_, value)| value.filter(|v| v.is_finite()))
+/// Values of the quantities; none if unknown or not finite.
+fn values<T: 'static>(
+    all: impl IntoIterator<Item = &'static Quantity<T>>,
+    of: &T,
+) -> Vec<Option<f64>> {
+    let each = all.into_iter();
+    each.map(|(.., value)| value(of).filter(|v| v.is_finite()))
         .collect()
+}
+
+/// Values of two sessions for every metric.
+pub(crate) fn metrics_of_both(
+    base: &Summary,
+    now: &Summary,
+) -> impl Iterator<Item = (Metric, Option<f64>, Option<f64>)> {
+    let [base, now] = [base, now].map(|summary| values(&SESSION, summary));
+    let both = base.into_iter().zip(now);
+    both.zip(&SESSION)
+        .map(|((base, now), metric)| (plain(metric), base, now))
 }
 
 /// Values of the tones of a sweep.
-#[must_use]
 pub(crate) fn of_tones(tones: &[Tone]) -> Vec<Option<f64>> {
-    let of: [fn(&Tone) -> f64; 4] = [
-        |t| t.free.size(),
-        |t| t.locked.size(),
-        |t| t.contact.db_over(t.truth),
-        |t| t.contact.degrees_over(t.truth),
-    ];
-    let each = of.into_iter().flat_map(|of| tones.iter().map(of));
-    each.map(|value| Some(value).filter(|v| v.is_finite()))
-        .collect()
+    let each = TONE.iter().flat_map(|one| {
+        let of = move |tone| values([one], tone);
+        tones.iter().flat_map(of)
+    });
+    each.collect()
+}
+
+/// Values of a search.
+pub(crate) fn of_search(search: &SearchResult) -> Vec<Option<f64>> {
+    values(&SEARCH, search)
 }
 
 #[cfg(test)]
@@ -285,24 +307,25 @@ mod tests {
     use crate::trial::transparency::Impedance;
 
     #[test]
-    fn names_and_values_go_together() {
+    fn metric_names_and_values_have_equal_length() {
         let trial = |text: &str| Trial::parse(text, "t.toml").expect("good");
         let session = trial("").metrics();
-        assert_eq!(session.len(), of_session(&Summary::default()).len());
+        let values = trial("").session_values(&Summary::default());
+        assert_eq!(session.len(), values.len());
         let mut names: Vec<&str> = session.iter().map(|m| m.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         let of = |metric: &&Metric| metric.worst().is_some();
         assert_eq!(session.iter().filter(of).count(), WORST.len());
         assert_eq!(names.len(), session.len());
-        let live = trial("clock = \"live\"").metrics();
-        let more = of_live(&Summary::default()).len();
-        assert_eq!((live.len(), more), (session.len() + LIVE.len(), LIVE.len()));
+        let live = trial("clock = \"live\"");
+        let values = live.session_values(&Summary::default());
+        let count = session.len() + LIVE.len();
+        assert_eq!((live.metrics().len(), values.len()), (count, count));
         let tones = trial("kind = \"transparency\"\n[transparency]\nhz = [0.5, 2]\n").metrics();
         let one = Impedance { re: 0.0, im: -1.0 };
         let half = Impedance { re: 0.5, im: 0.0 };
         let tone = Tone {
-            hz: 0.5,
             free: one,
             locked: half,
             contact: half,

@@ -1,36 +1,41 @@
 //! Trials: many sessions in virtual time, or live ones, as one table.
 //!
-//! Source: ours; protocols after teleop section 7. [`mod@file`] reads what is to be varied, [`given`] adds
-//! what a command line says, [`plan`] lists the rows, [`palpate_session::pool`] fills them on all cores, [`row`] keeps what is finished, [`metric`] says what a row
-//! holds, [`table`] and [`parquet`] write it, [`boot`] gives medians their intervals. [`psycho`] lets a
-//! simulated observer answer, [`transparency`] measures the impedance at the handle; [`field`] has the
-//! short names of fields, which `replay --what-if` shares. Everything here but [`row`], [`run`], [`live`]
-//! and [`person::sitting`], which run it, is pure.
+//! Source: ours; protocols after teleop section 7. [`mod@file`] reads the file of a trial, [`overrides`] adds the
+//! command line, `plan` lists the rows, [`run`] fills them on all cores with [`palpate_session::pool`], and [`row`]
+//! stores finished ones. `metric` defines the columns, [`results`] are written by `table` and `parquet`, `bootstrap`
+//! adds intervals to medians. `psycho` simulates an observer, [`person`] runs trials with people, `transparency`
+//! measures the impedance at the handle; [`field`] has the short names of fields, which `replay --what-if` shares.
+//! `json_lines` is a file of JSON lines; [`row`] and `person::answer_file` store entries in it. All modules except
+//! these three, [`run`], [`live`] and [`person::sitting`] are pure.
 
-use palpate_session::built_in::BuiltIn;
+use palpate_session::built_in::BuiltInTexts;
 
-pub mod boot;
-mod exact;
+pub(crate) mod bootstrap;
 pub mod field;
 pub mod file;
-pub mod given;
+mod json_lines;
 pub mod live;
-pub mod metric;
-pub mod parquet;
+pub(crate) mod metric;
+mod number_text;
+pub mod overrides;
+mod parquet;
 pub mod person;
-pub mod plan;
-pub mod psycho;
+mod plan;
+mod psycho;
+pub mod results;
 pub mod row;
 pub mod run;
-pub mod table;
-pub mod transparency;
+mod table;
+mod transparency;
 
-pub use file::{Clock, Condition, Kind, Trial, TrialError};
-pub use plan::{Cell, Shard};
-pub use row::Row;
+pub(crate) use file::{Condition, TrialKind};
+pub use file::{Trial, TrialClock};
+pub(crate) use plan::PlannedRow;
+pub use plan::Shard;
+pub use row::TrialRow;
 
 /// The built-in trials.
-pub const BUILT_IN: BuiltIn = BuiltIn {
+pub const BUILT_IN: BuiltInTexts = BuiltInTexts {
     kind: "trial",
     texts: palpate_scene::texts!(
         "../../trials": "codec", "delay-and-mode", "observers", "person-lump", "person-stiffness", "rough-network",

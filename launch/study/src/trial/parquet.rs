@@ -1,4 +1,4 @@
-//! The results as Parquet, for programs that would rather not parse text.
+//! Results as Parquet, for programs that do not read text.
 //!
 //! Source: crate `parquet` without arrow; one row group, no compression, so that any reader can.
 //! Numbers are DOUBLE and OPTIONAL, whole numbers INT64, texts UTF8.
@@ -19,8 +19,8 @@ use super::table::{Column, Entry};
 ///
 /// # Errors
 /// [`ParquetError`] if `out` fails.
-pub fn write(columns: &[Column], out: impl Write + Send) -> Result<(), ParquetError> {
-    let fields = columns.iter().map(described).collect::<Result<_, _>>()?;
+pub(crate) fn write(columns: &[Column], out: impl Write + Send) -> Result<(), ParquetError> {
+    let fields = columns.iter().map(schema_type).collect::<Result<_, _>>()?;
     let schema = Type::group_type_builder("trials")
         .with_fields(fields)
         .build()?;
@@ -30,17 +30,19 @@ pub fn write(columns: &[Column], out: impl Write + Send) -> Result<(), ParquetEr
     for column in columns {
         let entries = &column.entries;
         match entries.first() {
-            Some(Entry::Whole(_)) => put::<Int64Type>(&mut group, entries, |entry| match entry {
-                Entry::Whole(whole) => i64::try_from(*whole).ok(),
-                _ => None,
-            })?,
+            Some(Entry::Whole(_)) => {
+                write_column::<Int64Type>(&mut group, entries, |entry| match entry {
+                    Entry::Whole(whole) => i64::try_from(*whole).ok(),
+                    _ => None,
+                })?
+            }
             Some(Entry::Text(_)) => {
-                put::<ByteArrayType>(&mut group, entries, |entry| match entry {
+                write_column::<ByteArrayType>(&mut group, entries, |entry| match entry {
                     Entry::Text(text) => text.as_deref().map(ByteArray::from),
                     _ => None,
                 })?
             }
-            _ => put::<DoubleType>(&mut group, entries, |entry| match entry {
+            _ => write_column::<DoubleType>(&mut group, entries, |entry| match entry {
                 Entry::Number(number) => *number,
                 _ => None,
             })?,
@@ -51,7 +53,7 @@ pub fn write(columns: &[Column], out: impl Write + Send) -> Result<(), ParquetEr
     Ok(())
 }
 
-fn described(column: &Column) -> Result<Arc<Type>, ParquetError> {
+fn schema_type(column: &Column) -> Result<Arc<Type>, ParquetError> {
     let (physical, logical) = match column.entries.first() {
         Some(Entry::Whole(_)) => (Physical::INT64, None),
         Some(Entry::Text(_)) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -64,18 +66,18 @@ fn described(column: &Column) -> Result<Arc<Type>, ParquetError> {
     Ok(Arc::new(built))
 }
 
-fn put<T: DataType>(
+fn write_column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     entries: &[Entry],
     of: impl Fn(&Entry) -> Option<T::T>,
 ) -> Result<(), ParquetError> {
     let found: Vec<Option<T::T>> = entries.iter().map(of).collect();
     let levels: Vec<i16> = found.iter().map(|one| i16::from(one.is_some())).collect();
-    let known: Vec<T::T> = found.into_iter().flatten().collect();
+    let present: Vec<T::T> = found.into_iter().flatten().collect();
     if let Some(mut column) = group.next_column()? {
         column
             .typed::<T>()
-            .write_batch(&known, Some(&levels), None)?;
+            .write_batch(&present, Some(&levels), None)?;
         column.close()?;
     }
     Ok(())
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_table_is_read_back() {
         let columns = super::super::table::tests::example();
         let mut file = tempfile::tempfile().expect("a file");
         write(&columns, &mut file).expect("written");

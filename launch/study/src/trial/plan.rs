@@ -1,63 +1,59 @@
-//! The rows of a trial in their order, which of them a shard has, and what tells trials apart.
+//! Plan of a trial: its rows in order, the rows of a shard, and the hash that identifies a trial.
 //!
 //! Source: ours. A row is a pure function of the trial and of its number, so any division of rows
-//! among cores, shards and interrupted runs gives the same table.
+//! among cores, shards and interrupted runs yields the same table.
 
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::lab;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::field;
 use super::file::{Condition, Trial};
+use super::{field, person};
+use crate::messages::name;
 
-/// One row that is to be filled.
+/// Row of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cell {
+pub struct PlannedRow {
     /// Number of the row in the whole trial, from 0.
     pub index: usize,
     /// Number of its condition.
     pub condition: usize,
     /// Seed in the file.
     pub seed: u64,
-    /// Which repeat of it, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: usize,
 }
 
-impl Cell {
+impl PlannedRow {
     /// Seed of the session: the one of the file, and another for every further repeat. It does not
-    /// depend on the condition, so that conditions meet the same chance.
-    #[must_use]
+    /// depend on the condition, so that conditions see the same random events.
     pub(crate) fn session_seed(&self) -> u64 {
         if self.repeat == 0 {
             return self.seed;
         }
-        let mut hash = Xxh3::with_seed(self.seed);
-        hash.update(b"repeat");
-        hash.update(&(self.repeat as u64).to_le_bytes());
         // seeds are written to TOML, whose integers are signed
-        hash.digest() >> 1
+        person::draw_number(self.seed, b"repeat", self.repeat as u64) >> 1
     }
 
-    /// What runs in this row.
-    #[must_use]
-    pub fn config(&self, trial: &Trial) -> Config {
+    /// Configuration of the row's session.
+    pub(crate) fn config(&self, trial: &Trial) -> Config {
         let condition = &trial.conditions[self.condition];
         let mut config = condition.config.clone();
         config.seed = self.session_seed();
         if let Some(profile) = condition.value("profile") {
-            // the name was good when the file was read; every seed meets cuts of its own
+            // the profile was checked when the file was read; every seed draws its own cuts
             let _ = field::draw_cuts(&mut config, profile);
         }
         config
     }
 }
 
-/// Which part of the rows.
+/// Part of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// Number of the part, from 1.
     pub part: usize,
-    /// Of how many.
+    /// Number of parts.
     pub of: usize,
 }
 
@@ -87,27 +83,25 @@ impl std::fmt::Display for Shard {
 }
 
 impl Trial {
-    /// What leads the handle of whoever is asked: the column `handle`.
-    #[must_use]
-    pub fn handle(&self) -> &'static str {
+    /// Kind of the handle's device: the column `handle`.
+    pub(crate) fn handle(&self) -> &'static str {
         match self.base.operator.device {
             Some(_) => "device",
             None => "page",
         }
     }
 
-    /// How many rows the whole trial has.
+    /// Number of rows of the whole trial.
     #[must_use]
-    pub fn rows(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.conditions.len() * self.seeds.len() * self.repeats
     }
 
-    /// The row of a number below [`Self::rows`]: repeats change fastest, conditions slowest.
-    #[must_use]
-    pub fn cell(&self, index: usize) -> Cell {
+    /// Row of a number below [`Self::row_count`]: repeats change fastest, conditions slowest.
+    pub(crate) fn planned_row(&self, index: usize) -> PlannedRow {
         let per_condition = self.seeds.len() * self.repeats;
         let within = index % per_condition;
-        Cell {
+        PlannedRow {
             index,
             condition: index / per_condition,
             seed: self.seeds[within / self.repeats],
@@ -115,19 +109,19 @@ impl Trial {
         }
     }
 
-    /// The rows of a shard: every `of`-th, so that every shard has of the costly conditions.
+    /// Rows of a shard: every `of`-th, so that costly conditions are distributed over all shards.
     #[must_use]
-    pub fn cells(&self, shard: Shard) -> Vec<Cell> {
-        let numbers = (shard.part - 1..self.rows()).step_by(shard.of);
-        numbers.map(|index| self.cell(index)).collect()
+    pub fn planned_rows(&self, shard: Shard) -> Vec<PlannedRow> {
+        let numbers = (shard.part - 1..self.row_count()).step_by(shard.of);
+        numbers.map(|index| self.planned_row(index)).collect()
     }
 
-    /// What tells this trial from others: a hash of all that its rows depend on, the scenes with the meshes that they
-    /// name, and version and sources of Palpate included. Comments and layout of the file do not count.
+    /// Identity of the trial: a hash of all inputs of its rows, including the scenes with their
+    /// meshes, and version and sources of Palpate. Comments and layout of the file do not count.
     ///
     /// # Errors
     /// [`ConfigError`] if a scene cannot be read.
-    pub fn hash(&self) -> Result<String, ConfigError> {
+    pub(crate) fn hash(&self) -> Result<String, ConfigError> {
         let mut hash = Xxh3::new();
         let mut add_bytes = |bytes: &[u8]| {
             hash.update(&(bytes.len() as u64).to_le_bytes());
@@ -136,14 +130,17 @@ impl Trial {
         let mut add = |text: &str| add_bytes(text.as_bytes());
         add(env!("CARGO_PKG_VERSION"));
         add(env!("PALPATE_SOURCES"));
-        add(self.kind.name());
-        add(self.clock.name());
+        add(&name(&self.kind));
+        add(&name(&self.clock));
         add(&format!("{:?} {}", self.seeds, self.repeats));
         add(&format!("{:?} {:?}", self.psycho, self.transparency));
-        add(&format!("{:?} {:?}", self.who, self.person));
+        add(&format!("{:?} {:?}", self.respondent, self.person));
         let mut scenes: Vec<(&str, &'static str)> = Vec::new();
-        for Condition { name, config, .. } in &self.conditions {
-            add(&format!("{name:?}"));
+        for Condition {
+            name: own, config, ..
+        } in &self.conditions
+        {
+            add(&format!("{own:?}"));
             add(&config.to_toml());
             let towards = config.towards.iter().map(|name| (name.as_str(), "towards"));
             let both = [(config.tissue.as_str(), "tissue"), (&config.twin, "twin")];
@@ -170,19 +167,19 @@ mod tests {
     }
 
     #[test]
-    fn shards_divide_all_rows_once() {
+    fn shards_partition_all_rows() {
         let trial = trial("seeds = 3\nrepeats = 2\n[grid]\nrtt_ms = [0, 10, 20, 30]\n");
-        assert_eq!(trial.rows(), 24);
+        assert_eq!(trial.row_count(), 24);
         let mut seen: Vec<usize> = (1..=5)
-            .flat_map(|part| trial.cells(Shard { part, of: 5 }))
-            .map(|cell| cell.index)
+            .flat_map(|part| trial.planned_rows(Shard { part, of: 5 }))
+            .map(|planned| planned.index)
             .collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..24).collect::<Vec<_>>());
-        let cell = trial.cell(9);
-        assert_eq!((cell.condition, cell.seed, cell.repeat), (1, 2, 1));
-        assert_ne!(cell.session_seed(), 2);
-        assert_eq!(trial.cell(8).session_seed(), 2);
+        let planned = trial.planned_row(9);
+        assert_eq!((planned.condition, planned.seed, planned.repeat), (1, 2, 1));
+        assert_ne!(planned.session_seed(), 2);
+        assert_eq!(trial.planned_row(8).session_seed(), 2);
         for wrong in ["0/2", "3/2", "2", "1/x", "-1/2"] {
             assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
         }
@@ -190,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_of_what_rows_depend_on() {
+    fn hash_depends_on_inputs_of_rows() {
         let hash = |text: &str| trial(text).hash().expect("built-in scenes");
         let one = hash("seeds = 3\n[grid]\nloss = [0.1]\n");
         assert_eq!(
@@ -207,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_rows_outlived_the_mesh_they_were_made_with() {
+    fn issue_hash_ignored_changed_meshes() {
         let folder = tempfile::tempdir().expect("a folder");
         let built_in =
             std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sim-twin/scene/scenes");

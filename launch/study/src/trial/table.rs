@@ -1,191 +1,195 @@
-//! The results as one table: which columns, and as text for any program that reads CSV.
+//! Results as one table, and its text as CSV.
 //!
 //! Source: RFC 4180 (lines end in CR LF; a field with a comma, a quote or an end of line is quoted, and
-//! quotes in it are doubled). What is unknown is an empty field.
-
-use std::collections::BTreeMap;
+//! quotes in it are doubled). An unknown value is an empty field.
 
 use serde_json::json;
 
+use super::field;
 use super::file::Trial;
-use super::plan::Cell;
-use super::row::Row;
-use super::{field, psycho};
+use super::plan::PlannedRow;
+use super::psycho::forced_choice::{self, ForcedChoice};
+use super::results::TrialResults;
+use super::row::TrialRow;
+use crate::messages::name;
 
-/// Names of the columns that say which row it is, before the fields of the condition.
-const LEADING: [&str; 5] = ["row", "condition", "name", "seed", "repeat"];
-
-/// A cell of the table.
+/// Cell of the table.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
+pub(crate) enum Entry {
     /// A whole number.
     Whole(u64),
-    /// A number, or nothing if it is unknown.
+    /// A number, none if it is unknown.
     Number(Option<f64>),
-    /// A text, or nothing.
+    /// A text, or none.
     Text(Option<String>),
 }
 
-/// A column with its name.
+/// Column with its name.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub(crate) struct Column {
     /// Name.
     pub name: String,
-    /// One entry a row, all of one kind.
+    /// One entry per row, all of one kind.
     pub entries: Vec<Entry>,
 }
 
-/// All columns of the finished rows, in the order of their numbers.
-#[must_use]
-pub fn columns(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
-    let cells: Vec<Cell> = rows.keys().map(|&index| trial.cell(index)).collect();
-    let mut columns = leading(trial, &cells);
-    let mut add = |name: &str, entries: Vec<Entry>| {
-        let name = name.to_owned();
-        columns.push(Column { name, entries });
-    };
-    for (k, metric) in trial.metrics().iter().enumerate() {
-        let value = |row: &Row| Entry::Number(row.values.get(k).copied().flatten());
-        add(&metric.name, rows.values().map(value).collect());
-    }
-    let clock = || Entry::Text(Some(trial.clock.name().to_owned()));
-    add("clock", rows.values().map(|_| clock()).collect());
-    let held = rows.values();
-    let held = held.map(|row| Entry::Number(row.held.map(|held| f64::from(u8::from(held)))));
-    add("checks_held", held.collect());
-    let hashes = rows.values().map(|row| Entry::Text(row.trace_hash.clone()));
-    add("trace_hash", hashes.collect());
-    columns
-}
-
-/// Every comparison of every finished run of an observer, run by run in the order in which they were asked.
-#[must_use]
-pub fn answers(trial: &Trial, rows: &BTreeMap<usize, Row>) -> Vec<Column> {
-    let all = rows
-        .values()
-        .flat_map(|row| (0..row.asked.len()).map(move |k| (row, k)));
-    let all: Vec<(&Row, usize)> = all.collect();
-    let cells: Vec<Cell> = all.iter().map(|(row, _)| trial.cell(row.index)).collect();
-    let mut columns = leading(trial, &cells);
-    let mut add = |name: &str, of: &dyn Fn(&Row, usize) -> Entry| {
-        let entries = all.iter().map(|(row, k)| of(row, *k)).collect();
-        let name = name.to_owned();
-        columns.push(Column { name, entries });
-    };
-    let whole = |whole: u64| Entry::Number(Some(whole as f64));
-    let protocol = trial.psycho.protocol.name();
-    add("protocol", &|_, _| Entry::Text(Some(protocol.to_owned())));
-    add("comparison", &|_, k| Entry::Whole(k as u64 + 1));
-    add("difference", &|row, k| {
-        Entry::Number(Some(row.asked[k].difference))
-    });
-    let unit = trial.kind.shown_unit();
-    add(&format!("shown_less_{unit}"), &|row, k| {
-        Entry::Number(row.asked[k].less)
-    });
-    add(&format!("shown_more_{unit}"), &|row, k| {
-        Entry::Number(row.asked[k].more)
-    });
-    add("right", &|row, k| {
-        row.asked[k]
-            .right
-            .map_or(Entry::Number(None), |right| whole(u64::from(right)))
-    });
-    add("threshold_so_far", &|row, k| {
-        Entry::Number(psycho::asked::estimate(&trial.psycho, &row.asked, k))
-    });
-    columns
-}
-
-/// What says which row something is of: its number, condition, seed and repeat, whose answers they are, and the
-/// fields of its condition.
-fn leading(trial: &Trial, cells: &[Cell]) -> Vec<Column> {
-    let mut columns = Vec::new();
-    let mut add = |name: &str, entries: Vec<Entry>| {
-        let name = name.to_owned();
-        columns.push(Column { name, entries });
-    };
-    let of = |whole: &dyn Fn(&Cell) -> u64| -> Vec<Entry> {
-        cells.iter().map(|cell| Entry::Whole(whole(cell))).collect()
-    };
-    add(LEADING[0], of(&|cell| cell.index as u64));
-    add(LEADING[1], of(&|cell| cell.condition as u64));
-    let condition = |cell: &Cell| &trial.conditions[cell.condition];
-    let named = cells
-        .iter()
-        .map(|cell| Entry::Text(condition(cell).name.clone()));
-    add(LEADING[2], named.collect());
-    add(LEADING[3], of(&Cell::session_seed));
-    add(LEADING[4], of(&|cell| cell.repeat as u64));
-    if trial.kind.is_asked() {
-        let every = |text: Option<&str>| {
-            let entry = || Entry::Text(text.map(str::to_owned));
-            cells.iter().map(|_| entry()).collect()
-        };
-        add("observer", every(Some(trial.who.kind())));
-        if let Some(code) = trial.who.code() {
-            add("participant", every(Some(code)));
-            add("handle", every(Some(trial.handle())));
+impl Column {
+    /// Column with an entry for each item.
+    fn of<T>(name: &str, all: &[T], entry: impl Fn(&T) -> Entry) -> Self {
+        Self {
+            name: name.to_owned(),
+            entries: all.iter().map(entry).collect(),
         }
     }
-    for name in &trial.fields {
-        let values: Vec<_> = cells.iter().map(|c| condition(c).value(name)).collect();
-        let number = |value: &toml::Value| match value {
-            toml::Value::Integer(whole) => Some(*whole as f64),
-            toml::Value::Float(number) => Some(*number),
-            _ => None,
-        };
-        let numeric = values.iter().flatten().all(|value| number(value).is_some());
-        let entry = |value: &Option<&toml::Value>| match numeric {
-            true => Entry::Number(value.and_then(number)),
-            false => Entry::Text(value.map(field::shown)),
-        };
-        add(name, values.iter().map(entry).collect());
-    }
+}
+
+fn text(text: &str) -> Entry {
+    Entry::Text(Some(text.to_owned()))
+}
+
+/// Truth value as 0 or 1.
+fn truth(value: Option<bool>) -> Entry {
+    Entry::Number(value.map(|value| f64::from(u8::from(value))))
+}
+
+/// All columns of the finished rows, in order of their numbers.
+pub(crate) fn columns(results: &TrialResults) -> Vec<Column> {
+    let trial = &results.trial;
+    let rows: Vec<&TrialRow> = results.rows.values().collect();
+    let planned_rows: Vec<PlannedRow> = rows
+        .iter()
+        .map(|row| trial.planned_row(row.index))
+        .collect();
+    let mut columns = leading(trial, &planned_rows);
+    columns.extend(trial.metrics().iter().enumerate().map(|(k, metric)| {
+        Column::of(&metric.name, &rows, |row| {
+            Entry::Number(row.values.get(k).copied().flatten())
+        })
+    }));
+    let clock = name(&trial.clock);
+    columns.extend([
+        Column::of("clock", &rows, |_| text(&clock)),
+        Column::of("checks_held", &rows, |row| truth(row.held)),
+        Column::of("trace_hash", &rows, |row| {
+            Entry::Text(row.trace_hash.clone())
+        }),
+    ]);
     columns
 }
 
-/// What many rows are shown by, condition by condition: medians with their intervals, or the worst, and how many rows
-/// there are and held.
-#[must_use]
-pub fn json(trial: &Trial, rows: &BTreeMap<usize, Row>, hash: &str) -> serde_json::Value {
+/// Columns of every comparison of every finished run with an observer, run by run in the order of the questions.
+pub(crate) fn answers(results: &TrialResults) -> Vec<Column> {
+    let trial = &results.trial;
+    let rows = results.rows.values();
+    // each with the comparisons of its run up to it
+    let each = rows.flat_map(|row| {
+        (1..=row.asked.len()).map(move |k| (trial.planned_row(row.index), &row.asked[..k]))
+    });
+    let (planned_rows, asked): (Vec<PlannedRow>, Vec<&[ForcedChoice]>) = each.unzip();
+    let last = |of: fn(&ForcedChoice) -> Option<f64>| {
+        move |asked: &&[ForcedChoice]| Entry::Number(asked.last().and_then(of))
+    };
+    let (protocol, unit) = (name(&trial.psycho.protocol), trial.kind.stimulus_unit());
+    let mut columns = leading(trial, &planned_rows);
+    columns.extend([
+        Column::of("protocol", &asked, |_| text(&protocol)),
+        Column::of("comparison", &asked, |asked| {
+            Entry::Whole(asked.len() as u64)
+        }),
+        Column::of("difference", &asked, last(|one| Some(one.difference))),
+        Column::of(&format!("shown_less_{unit}"), &asked, last(|one| one.less)),
+        Column::of(&format!("shown_more_{unit}"), &asked, last(|one| one.more)),
+        Column::of("right", &asked, |asked| {
+            truth(asked.last().and_then(|one| one.right))
+        }),
+        Column::of("threshold_so_far", &asked, |asked| {
+            Entry::Number(forced_choice::estimate(&trial.psycho, asked))
+        }),
+    ]);
+    columns
+}
+
+/// Columns that identify a row: its number, condition, seed and repeat, its respondent, and the
+/// fields of its condition.
+fn leading(trial: &Trial, planned_rows: &[PlannedRow]) -> Vec<Column> {
+    let condition = |planned: &PlannedRow| &trial.conditions[planned.condition];
+    let mut columns = vec![
+        Column::of("row", planned_rows, |planned| {
+            Entry::Whole(planned.index as u64)
+        }),
+        Column::of("condition", planned_rows, |planned| {
+            Entry::Whole(planned.condition as u64)
+        }),
+        Column::of("name", planned_rows, |planned| {
+            Entry::Text(condition(planned).name.clone())
+        }),
+        Column::of("seed", planned_rows, |planned| {
+            Entry::Whole(planned.session_seed())
+        }),
+        Column::of("repeat", planned_rows, |planned| {
+            Entry::Whole(planned.repeat as u64)
+        }),
+    ];
+    if trial.kind.has_answers() {
+        columns.push(Column::of("observer", planned_rows, |_| {
+            text(trial.respondent.kind())
+        }));
+        if let Some(code) = trial.respondent.code() {
+            columns.push(Column::of("participant", planned_rows, |_| text(code)));
+            columns.push(Column::of("handle", planned_rows, |_| text(trial.handle())));
+        }
+    }
+    columns.extend(trial.fields.iter().map(|name| {
+        let values: Vec<_> = planned_rows
+            .iter()
+            .map(|c| condition(c).value(name))
+            .collect();
+        let mut known = values.iter().flatten();
+        let numeric = known.all(|value| field::number(value).is_some());
+        Column::of(name, &values, |value| match numeric {
+            true => Entry::Number(value.and_then(field::number)),
+            false => Entry::Text(value.map(field::formatted)),
+        })
+    }));
+    columns
+}
+
+/// Summary of the conditions as JSON: medians with their intervals, or worst values, and the numbers of rows and of
+/// passed checks.
+pub(crate) fn json(results: &TrialResults) -> serde_json::Value {
+    let TrialResults {
+        trial, rows, hash, ..
+    } = results;
     let metrics = trial.metrics();
-    let conditions = trial.conditions.iter().enumerate();
-    let conditions = conditions.map(|(number, condition)| {
-        let own = || {
-            let own = rows.values();
-            own.filter(move |row| trial.cell(row.index).condition == number)
-        };
-        let found = metrics.iter().enumerate().map(|(k, metric)| {
-            let values: Vec<f64> = own().filter_map(|row| row.values.get(k).copied()?).collect();
-            let shown = metric.interval(&values).map(|found| {
+    let conditions = results.by_condition().into_iter().map(|of| {
+        let found = metrics.iter().zip(&of.intervals).map(|(metric, found)| {
+            let shown = found.map(|found| {
                 json!({
                     "of": if metric.worst().is_some() { "worst" } else { "median" },
-                    "value": found.center, "low": found.low, "high": found.high, "rows": values.len(),
+                    "value": found.center, "low": found.low, "high": found.high, "rows": found.count,
                 })
             });
             (metric.name.clone(), shown.unwrap_or(serde_json::Value::Null))
         });
-        let (checked, held) = Row::checked(own());
+        let (checked, held) = TrialRow::count_checked(of.rows.iter().copied());
         json!({
-            "condition": condition.title(), "rows": own().count(), "checked": checked, "held": held,
+            "condition": of.condition.title(), "rows": of.rows.len(), "checked": checked, "held": held,
             "metrics": found.collect::<serde_json::Map<_, _>>(),
         })
     });
-    let (checked, held) = Row::checked(rows.values());
-    let observer = trial.kind.is_asked().then(|| trial.who.kind());
+    let (checked, held) = TrialRow::count_checked(rows.values());
+    let observer = trial.kind.has_answers().then(|| trial.respondent.kind());
     json!({
-        "schema": "palpate-trial/1.1", "name": trial.name, "kind": trial.kind.name(),
-        "clock": trial.clock.name(), "observer": observer,
-        "participant": trial.who.code(), "handle": trial.who.code().map(|_| trial.handle()), "hash": hash,
-        "rows": rows.len(), "rows_wanted": trial.rows(), "checked": checked, "held": held,
+        "schema": "palpate-trial/1.1", "name": trial.name, "kind": trial.kind,
+        "clock": trial.clock, "observer": observer,
+        "participant": trial.respondent.code(), "handle": trial.respondent.code().map(|_| trial.handle()), "hash": hash,
+        "rows": rows.len(), "rows_wanted": trial.row_count(), "checked": checked, "held": held,
         "conditions": conditions.collect::<Vec<_>>(),
     })
 }
 
-/// The table as CSV.
-#[must_use]
-pub fn csv(columns: &[Column]) -> String {
+/// Table as CSV.
+pub(crate) fn csv(columns: &[Column]) -> String {
     let mut text = String::new();
     let mut line = |fields: Vec<String>| {
         text += &fields.join(",");
@@ -220,32 +224,35 @@ pub(super) mod tests {
         let text = "seeds = 2\n[[condition]]\nname = \"a, \\\"b\\\"\"\nmode = \"wave\"\n\
                     [[condition]]\nrtt_ms = 10\n";
         let trial = Trial::parse(text, "t.toml").expect("good");
-        let row = |index: usize| Row {
+        let row = |index: usize| TrialRow {
             index,
             held: Some(index == 0),
             trace_hash: (index == 2).then(|| "0f".to_owned()),
             values: vec![Some(0.1), None],
-            asked: Vec::new(),
+            ..TrialRow::default()
         };
-        let rows = [0, 2].map(|index| (index, row(index))).into();
-        columns(&trial, &rows)
+        columns(&results(trial, [0, 2].map(row)))
+    }
+
+    fn results<const N: usize>(trial: Trial, rows: [TrialRow; N]) -> TrialResults {
+        TrialResults {
+            trial,
+            hash: "00ff".to_owned(),
+            rows: rows.map(|row| (row.index, row)).into(),
+            notes: Vec::new(),
+        }
     }
 
     #[test]
-    fn what_many_rows_are_shown_by_is_told_of_every_condition() {
+    fn json_summarises_every_condition() {
         let trial = Trial::parse("seeds = 2\n[grid]\nloss = [0, 0.1]\n", "t.toml").expect("good");
-        let row = |index: usize| Row {
+        let row = |index: usize| TrialRow {
             index,
             held: Some(index == 0),
-            trace_hash: None,
             values: vec![Some(index as f64), None],
-            asked: Vec::new(),
+            ..TrialRow::default()
         };
-        let json = json(
-            &trial,
-            &[0, 1].map(|index| (index, row(index))).into(),
-            "00ff",
-        );
+        let json = json(&results(trial, [0, 1].map(row)));
         assert_eq!(json["hash"], "00ff");
         assert_eq!(
             (json["rows"].as_u64(), json["held"].as_u64()),
@@ -258,28 +265,22 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_answer_stands_in_a_table_and_is_said_to_be_simulated() {
-        use crate::trial::psycho::{Asked, Told};
-
+    fn answer_table_lists_every_answer_of_simulated_observer() {
         let text = "kind = \"stiffness-2afc\"\nseeds = 2\n[psycho]\ntrials = 4\n[grid]\nrtt_ms = [5, 50]\n";
         let trial = Trial::parse(text, "t.toml").expect("good");
-        let asked = |right: Option<bool>| {
-            let told = Told {
-                less: Some(100.0),
-                more: right.map(|_| 120.5),
-                right,
-            };
-            Asked::new(0.25, told)
+        let asked = |right: Option<bool>| ForcedChoice {
+            difference: 0.25,
+            less: Some(100.0),
+            more: right.map(|_| 120.5),
+            right,
         };
-        let row = Row {
+        let row = TrialRow {
             index: 2,
-            held: None,
-            trace_hash: None,
-            values: Vec::new(),
             asked: vec![asked(None), asked(Some(true)), asked(Some(false))],
+            ..TrialRow::default()
         };
-        let rows = [(2, row)].into();
-        let text = csv(&answers(&trial, &rows));
+        let results = results(trial, [row]);
+        let text = csv(&answers(&results));
         let lines: Vec<&str> = text.split("\r\n").collect();
         assert_eq!(
             lines[0],
@@ -291,13 +292,13 @@ pub(super) mod tests {
         assert!(lines[2].starts_with(start), "{text}");
         assert!(lines[3].contains(",3,0.25,100,120.5,0,0."), "{text}");
         assert_eq!(lines.len(), 5);
-        assert!(csv(&columns(&trial, &rows)).contains("2,1,,1,0,simulated,50,"));
-        let json = json(&trial, &rows, "0");
+        assert!(csv(&columns(&results)).contains("2,1,,1,0,simulated,50,"));
+        let json = json(&results);
         assert_eq!(json["observer"], "simulated");
     }
 
     #[test]
-    fn text_is_quoted_and_what_is_unknown_is_empty() {
+    fn csv_quotes_text_and_leaves_unknown_fields_empty() {
         let text = csv(&example());
         let lines: Vec<&str> = text.split("\r\n").collect();
         assert_eq!(lines.len(), 4);

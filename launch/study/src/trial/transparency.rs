@@ -1,31 +1,32 @@
-//! Transparency: impedance at the handle against frequency, beside what is really there.
+//! Transparency: impedance displayed at the handle against frequency, compared with the true one.
 //!
 //! Source: teleop section 7 (`Z_to(jw)` by multisine, 0.2 to 30 Hz, dB and degrees, plus free and locked)
-//! and E13. The handle is carried through tones of equal velocity; force and velocity at each tone give
-//! `Z = F / v`. *Free*: the robot touches nothing. *Locked*: its probe is held by a stiff spring. *Contact*:
-//! it rests in the tissue; beside it a copy of the tissue is moved as the handle was, which is the truth.
+//! and E13. The handle is moved through tones of equal velocity; force and velocity at each tone yield
+//! `Z = F / v`. *Free*: the robot has no contact. *Locked*: a stiff spring holds its probe. *Contact*:
+//! it rests in the tissue; the true impedance is that of a copy of the tissue under the same motion.
 //! A whole number of periods of every tone is analysed, so no window is needed.
 
+use nalgebra::Complex;
 use palpate_session::config::{Config, ConfigError};
-use palpate_session::hand::{Hold, Meant, TracedHandle};
-use palpate_session::lab::{self, Session};
-use palpate_slave::robot::{self, Environment, Free, Probe};
+use palpate_session::lab::{self, VirtualSession};
+use palpate_session::traced_handle::{OperatorIntent, TraceTracking, TracedHandle};
+use palpate_slave::robot::{self, Environment, FreeSpace, Probe};
 use palpate_transport::clock::PERIOD;
 use palpate_transport::{AXES, Axes};
 use serde::{Deserialize, Serialize};
 
-use super::psycho::WrongField;
+use crate::messages::{within, wrong};
 
 /// Spring that holds a locked probe \[N/m\]: fifty times the robot's own coupling.
 const LOCKED_NPM: f64 = 1e5;
 
-/// Damper beside it \[N s/m\].
+/// Damper beside that spring \[N s/m\].
 const LOCKED_NSPM: f64 = 100.0;
 
-/// Which tones, and how deep.
+/// Tones and depth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Sweep {
+pub struct ToneSweep {
     /// Tones \[Hz\], whole multiples of a tenth.
     pub hz: Vec<f64>,
     /// Amplitude of each tone's velocity \[m/s\].
@@ -36,7 +37,7 @@ pub struct Sweep {
     pub settle_s: f64,
 }
 
-impl Default for Sweep {
+impl Default for ToneSweep {
     fn default() -> Self {
         Self {
             hz: vec![0.2, 0.5, 1.1, 2.3, 4.7, 9.7, 15.1, 29.9],
@@ -47,15 +48,15 @@ impl Default for Sweep {
     }
 }
 
-/// Time that is analysed \[s\]: a whole number of periods of every multiple of a tenth of a hertz.
+/// Analysed time \[s\]: a whole number of periods of every multiple of a tenth of a hertz.
 const ANALYSED_S: f64 = 10.0;
 
-impl Sweep {
+impl ToneSweep {
     /// Checks every field.
     ///
     /// # Errors
     /// The first field that is out of its range.
-    pub fn validate(&self) -> Result<(), WrongField> {
+    pub(crate) fn validate(&self) -> Result<(), String> {
         let expected = "1 to 32 different tones from 0.1 to 100 Hz, whole multiples of 0.1";
         let good = |hz: f64| {
             let tenths = hz * ANALYSED_S;
@@ -63,117 +64,77 @@ impl Sweep {
         };
         let rising = self.hz.windows(2).all(|pair| pair[0] < pair[1]);
         if !(1..=32).contains(&self.hz.len()) || !rising || !self.hz.iter().all(|&hz| good(hz)) {
-            return Err(("transparency.hz", format!("{:?}", self.hz), expected));
+            let found = format!("{:?}", self.hz);
+            return Err(wrong("transparency.hz", found, expected));
         }
-        let rows = [
-            (
-                "transparency.speed_mps",
-                self.speed_mps,
-                (1e-5, 0.05),
-                "0.00001 to 0.05 m/s",
-            ),
-            (
-                "transparency.depth_m",
-                self.depth_m,
-                (0.0, 0.05),
-                "0 to 0.05 m",
-            ),
-            (
-                "transparency.settle_s",
-                self.settle_s,
-                (0.5, 60.0),
-                "0.5 to 60 s",
-            ),
-        ];
-        for (field, value, (low, high), expected) in rows {
-            if !(low..=high).contains(&value) {
-                return Err((field, value.to_string(), expected));
-            }
-        }
-        Ok(())
+        within("transparency.speed_mps", self.speed_mps, 1e-5..=0.05, "m/s")?;
+        within("transparency.depth_m", self.depth_m, 0.0..=0.05, "m")?;
+        within("transparency.settle_s", self.settle_s, 0.5..=60.0, "s")
     }
 }
 
-/// An impedance at one frequency, as a complex number \[N s/m\].
+/// Impedance at one frequency \[N s/m\]: its real part is damping, its imaginary part inertia above 0, stiffness below.
+pub(crate) type Impedance = Complex<f64>;
+
+/// Size of an impedance \[N s/m\].
+pub(crate) fn size(of: Impedance) -> f64 {
+    libm::hypot(of.re, of.im)
+}
+
+/// Size relative to that of another \[dB\].
+pub(crate) fn db_over(one: Impedance, other: Impedance) -> f64 {
+    20.0 * libm::log10(size(one) / size(other))
+}
+
+/// Phase relative to that of another \[degrees\], -180 to 180.
+pub(crate) fn degrees_over(one: Impedance, other: Impedance) -> f64 {
+    let turned = one * other.conj();
+    libm::atan2(turned.im, turned.re).to_degrees()
+}
+
+/// Result of one tone.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Impedance {
-    /// Real part: what is lost.
-    pub re: f64,
-    /// Imaginary part: inertia above 0, stiffness below.
-    pub im: f64,
-}
-
-impl Impedance {
-    /// Size \[N s/m\].
-    #[must_use]
-    pub fn size(self) -> f64 {
-        libm::hypot(self.re, self.im)
-    }
-
-    /// Size over that of another \[dB\].
-    #[must_use]
-    pub(crate) fn db_over(self, other: Self) -> f64 {
-        20.0 * libm::log10(self.size() / other.size())
-    }
-
-    /// Phase beyond that of another \[degrees\], -180 to 180.
-    #[must_use]
-    pub(crate) fn degrees_over(self, other: Self) -> f64 {
-        // self times the conjugate of other
-        let re = self.re * other.re + self.im * other.im;
-        let im = self.im * other.re - self.re * other.im;
-        libm::atan2(im, re).to_degrees()
-    }
-}
-
-/// What one tone found.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Tone {
-    /// Frequency \[Hz\].
-    pub hz: f64,
-    /// Felt while the robot touches nothing.
+pub(crate) struct Tone {
+    /// Displayed impedance without contact.
     pub free: Impedance,
-    /// Felt while the probe is held.
+    /// Displayed impedance with a locked probe.
     pub locked: Impedance,
-    /// Felt in contact with the tissue.
+    /// Displayed impedance in contact with the tissue.
     pub contact: Impedance,
-    /// What the tissue itself is there.
+    /// Impedance of the tissue itself.
     pub truth: Impedance,
 }
 
-/// Measures a condition: three sessions.
+/// Measures a condition in three sessions.
 ///
 /// # Errors
 /// [`ConfigError`] if a session cannot be built.
-pub fn measure(config: &Config, sweep: &Sweep) -> Result<Vec<Tone>, ConfigError> {
+pub(crate) fn measure(config: &Config, sweep: &ToneSweep) -> Result<Vec<Tone>, ConfigError> {
     let wall = config.tissue.starts_with("wall:") || config.tissue == "free";
     let contact_m = match wall {
         true => robot::environment::WALL_Z_M,
         false => config.master.predict.tool_radius_m,
     };
     let above_m = contact_m + 0.05;
-    let free = felt(config, sweep, above_m, Box::new(Free))?;
+    let free = displayed_impedance(config, sweep, above_m, Box::new(FreeSpace))?;
     let clamp = Clamp {
         at_m: [0.0, 0.0, above_m],
         stored_j: 0.0,
     };
-    let locked = felt(config, sweep, above_m, Box::new(clamp))?;
+    let locked = displayed_impedance(config, sweep, above_m, Box::new(clamp))?;
     let at_m = contact_m - sweep.depth_m;
-    let contact = felt(config, sweep, at_m, lab::build_environment(config)?)?;
-    let truth = alone(sweep, at_m, lab::build_environment(config)?);
-    let tones = sweep.hz.iter().enumerate();
-    Ok(tones
-        .map(|(k, &hz)| Tone {
-            hz,
-            free: free[k],
-            locked: locked[k],
-            contact: contact[k],
-            truth: truth[k],
-        })
-        .collect())
+    let contact = displayed_impedance(config, sweep, at_m, lab::build_environment(config)?)?;
+    let truth = tissue_impedance(sweep, at_m, lab::build_environment(config)?);
+    let tone = |k: usize| Tone {
+        free: free[k],
+        locked: locked[k],
+        contact: contact[k],
+        truth: truth[k],
+    };
+    Ok((0..sweep.hz.len()).map(tone).collect())
 }
 
-/// A probe held from all sides.
+/// Environment that holds the probe from all sides.
 struct Clamp {
     at_m: [f64; 3],
     stored_j: f64,
@@ -196,9 +157,9 @@ impl Environment for Clamp {
     }
 }
 
-/// Height of the handle at a moment \[m\]: tones of equal velocity whose phases keep the crest low
+/// Height of the handle at a time \[m\]: tones of equal velocity whose phases keep the crest factor low
 /// (Schroeder 1970), faded in.
-fn height_m(sweep: &Sweep, middle_m: f64, at_s: f64) -> f64 {
+fn height_m(sweep: &ToneSweep, middle_m: f64, at_s: f64) -> f64 {
     let count = sweep.hz.len() as f64;
     let fade = (2.0 * at_s / sweep.settle_s).min(1.0);
     let tone = |(k, hz): (usize, &f64)| {
@@ -210,18 +171,18 @@ fn height_m(sweep: &Sweep, middle_m: f64, at_s: f64) -> f64 {
     middle_m + fade * sweep.hz.iter().enumerate().map(tone).sum::<f64>()
 }
 
-fn ticks(sweep: &Sweep) -> u32 {
+fn ticks(sweep: &ToneSweep) -> u32 {
     ((sweep.settle_s + ANALYSED_S) / PERIOD.s()).round() as u32
 }
 
-/// Impedance felt through the channel at every tone, in front of `world`.
-fn felt(
+/// Impedance displayed through the channel at every tone, in front of `world`.
+fn displayed_impedance(
     config: &Config,
-    sweep: &Sweep,
+    sweep: &ToneSweep,
     middle_m: f64,
     world: Box<dyn Environment>,
 ) -> Result<Vec<Impedance>, ConfigError> {
-    let meant = |tick: u32| Meant {
+    let intent = |tick: u32| OperatorIntent {
         position_m: [
             0.0,
             0.0,
@@ -229,16 +190,17 @@ fn felt(
             0.02,
         ],
         present: true,
-        ..Meant::default()
+        ..OperatorIntent::default()
     };
-    let trace: Vec<Meant> = (0..=ticks(sweep)).map(meant).collect();
+    let trace: Vec<OperatorIntent> = (0..=ticks(sweep)).map(intent).collect();
     let mut config = config.clone();
     config.duration_s = f64::from(ticks(sweep)) * PERIOD.s();
     config.robot.start_m = trace[0].position_m;
     let robot = robot::build(&config.robot, world, config.seed);
-    let handle = TracedHandle::new(trace, Hold::Carried).letting_go(config.operator.lets_go_s());
-    let twin = lab::predictor(&config)?;
-    let mut session = Session::with_twin(&config, Box::new(handle), robot, twin)?;
+    let release_s = config.operator.force_timeout_s();
+    let handle = TracedHandle::new(trace, TraceTracking::Prescribed, release_s);
+    let twin = lab::predictor(&config, None)?;
+    let mut session = VirtualSession::with_twin(&config, Box::new(handle), robot, twin)?;
     let (mut force, mut speed) = (Vec::new(), Vec::new());
     for _ in 0..ticks(sweep) {
         let master = session.step().master;
@@ -248,8 +210,12 @@ fn felt(
     Ok(spectrum(sweep, &force, &speed))
 }
 
-/// Impedance of `world` itself, moved as the handle is.
-fn alone(sweep: &Sweep, middle_m: f64, mut world: Box<dyn Environment>) -> Vec<Impedance> {
+/// Impedance of `world` itself under the handle's motion.
+fn tissue_impedance(
+    sweep: &ToneSweep,
+    middle_m: f64,
+    mut world: Box<dyn Environment>,
+) -> Vec<Impedance> {
     const SUBSTEPS: u32 = 10;
     let step_s = PERIOD.s() / f64::from(SUBSTEPS);
     let (mut force, mut speed) = (Vec::new(), Vec::new());
@@ -274,35 +240,28 @@ fn alone(sweep: &Sweep, middle_m: f64, mut world: Box<dyn Environment>) -> Vec<I
 }
 
 /// `F / v` at every tone, over the last [`ANALYSED_S`].
-fn spectrum(sweep: &Sweep, force: &[f64], speed: &[f64]) -> Vec<Impedance> {
+fn spectrum(sweep: &ToneSweep, force: &[f64], speed: &[f64]) -> Vec<Impedance> {
     let count = (ANALYSED_S / PERIOD.s()).round() as usize;
     let from = force.len().saturating_sub(count);
     let bin = |signal: &[f64], hz: f64| {
-        let (mut re, mut im) = (0.0, 0.0);
+        let mut sum = Impedance::default();
         for (k, value) in signal[from..].iter().enumerate() {
             let turns = hz * k as f64 * PERIOD.s();
             let angle = core::f64::consts::TAU * (turns - libm::floor(turns));
             let (sin, cos) = libm::sincos(angle);
-            re += value * cos;
-            im -= value * sin;
+            sum.re += value * cos;
+            sum.im -= value * sin;
         }
-        (re, im)
+        sum
     };
-    let ratio = |&hz: &f64| {
-        let ((fr, fi), (vr, vi)) = (bin(force, hz), bin(speed, hz));
-        let power = vr * vr + vi * vi;
-        Impedance {
-            re: (fr * vr + fi * vi) / power,
-            im: (fi * vr - fr * vi) / power,
-        }
-    };
+    let ratio = |&hz: &f64| bin(force, hz) / bin(speed, hz);
     sweep.hz.iter().map(ratio).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use palpate_slave::robot::RobotKind;
-    use palpate_transport::coupling::{Matching, Mode};
+    use palpate_transport::coupling::{ImpedanceMatching, Mode};
 
     use super::*;
 
@@ -312,7 +271,7 @@ mod tests {
             ..Config::default()
         };
         config.coupling.mode = Mode::Wave;
-        config.coupling.matching = Matching::None;
+        config.coupling.matching = ImpedanceMatching::None;
         config.robot.kind = RobotKind::Mass;
         for link in [&mut config.link.forward, &mut config.link.back] {
             (link.oneway_ms, link.jitter_ms, link.loss) = (0.5 * rtt_ms, 0.0, 0.0);
@@ -320,27 +279,27 @@ mod tests {
         config
     }
 
-    fn sweep() -> Sweep {
-        Sweep {
+    fn sweep() -> ToneSweep {
+        ToneSweep {
             hz: vec![0.3, 0.7, 1.9],
-            ..Sweep::default()
+            ..ToneSweep::default()
         }
     }
 
-    /// teleop E3: locked a spring 2 b / T in series with the robot's coupling; free an inertia b T / 2
-    /// with the robot's mass on top of it. Without drift correction, which is no part of E3; virtual time adds
-    /// no tick to the round trip.
+    /// teleop E3: a locked line is a spring 2 b / T in series with the robot's coupling; a free one an inertia b T /
+    /// 2 plus the robot's mass. Without drift correction, which is no part of E3; virtual time adds no tick to the
+    /// round trip.
     #[test]
-    fn a_wave_line_is_a_spring_when_locked_and_a_mass_when_free() {
+    fn wave_line_is_a_spring_if_locked_and_a_mass_if_free() {
         let mut config = wave(80.0, "wall:300");
-        config.coupling.drift_rate_hz = 0.0;
+        config.coupling.drift_per_s = 0.0;
         let tones = measure(&config, &sweep()).expect("sessions");
-        let omega = core::f64::consts::TAU * tones[0].hz;
+        let omega = core::f64::consts::TAU * sweep().hz[0];
         let (expected, found) = (locked_npm(&config, 0.080), -tones[0].locked.im * omega);
         let error = found / expected - 1.0;
         assert!(error.abs() < 0.03, "{found} N/m, {expected}");
         let (inertia, mass) = (tones[0].free.im / omega, 0.5);
-        // a line shows the robot's damper as less inertia: j w (b - d^2 / b) T / 2
+        // a line displays the robot's damper as less inertia: j w (b - d^2 / b) T / 2
         let (b, damping) = (b_nspm(&config), 3.0);
         let expected = 0.5 * (b - damping * damping / b) * 0.080 + mass;
         let error = inertia / expected - 1.0;
@@ -355,57 +314,57 @@ mod tests {
     /// Springs in series: the line, the robot's coupling, and the clamp.
     fn locked_npm(config: &Config, trip_s: f64) -> f64 {
         let (slave_npm, b) = (config.slave.stiffness_npm[2], b_nspm(config));
-        palpate_analysis::closed::displayed_npm(LOCKED_NPM, slave_npm, b, trip_s)
+        palpate_analysis::closed_form::displayed_npm(LOCKED_NPM, slave_npm, b, trip_s)
     }
 
-    /// Why a locked line was once found 6 % softer than E3: below 0.1 N the probe counts as free, and where
-    /// the force goes through zero the drift correction takes the line's own deflection for drift.
+    /// Cause of a locked line 6 % softer than E3: below 0.1 N the probe counts as free, and near
+    /// zero force the drift correction treats the line's own deflection as drift.
     #[test]
-    fn drift_correction_softens_a_line_that_is_hardly_pushed() {
+    fn drift_correction_softens_a_line_at_small_forces() {
         let config = wave(80.0, "wall:300");
-        let softer = |speed_mps: f64| {
-            let sweep = Sweep {
+        let softening = |speed_mps: f64| {
+            let sweep = ToneSweep {
                 speed_mps,
                 ..sweep()
             };
             let tones = measure(&config, &sweep).expect("sessions");
-            let omega = core::f64::consts::TAU * tones[0].hz;
+            let omega = core::f64::consts::TAU * sweep.hz[0];
             1.0 + tones[0].locked.im * omega / locked_npm(&config, 0.080)
         };
-        let (hardly, well) = (softer(0.002), softer(0.01));
-        assert!((0.03..0.1).contains(&hardly), "{hardly}");
-        assert!(well.abs() < 0.03, "{well}");
+        let (slow, fast) = (softening(0.002), softening(0.01));
+        assert!((0.03..0.1).contains(&slow), "{slow}");
+        assert!(fast.abs() < 0.03, "{fast}");
     }
 
-    /// The truth of a wall is its own K and B: Z = B + K / (j w).
+    /// True impedance of a wall with its own K and B: Z = B + K / (j w).
     #[test]
-    fn the_truth_is_the_tissue_and_a_short_line_shows_it() {
+    fn true_impedance_is_that_of_the_tissue_and_a_short_line_displays_it() {
         let tones = measure(&wave(0.0, "wall:300"), &sweep()).expect("sessions");
-        for tone in &tones {
-            let omega = core::f64::consts::TAU * tone.hz;
+        for (tone, hz) in tones.iter().zip(sweep().hz) {
+            let omega = core::f64::consts::TAU * hz;
             let expected = Impedance {
                 re: 2.0,
                 im: -300.0 / omega,
             };
-            assert!(tone.truth.db_over(expected).abs() < 0.1, "{tone:?}");
-            assert!(tone.truth.degrees_over(expected).abs() < 3.0, "{tone:?}");
+            assert!(db_over(tone.truth, expected).abs() < 0.1, "{tone:?}");
+            assert!(degrees_over(tone.truth, expected).abs() < 3.0, "{tone:?}");
         }
         // the robot's coupling is a spring of 2000 N/m in series: 300 becomes 261
-        let error_db = tones[0].contact.db_over(tones[0].truth);
+        let error_db = db_over(tones[0].contact, tones[0].truth);
         assert!((error_db + 1.2).abs() < 0.4, "{error_db} dB");
     }
 
     #[test]
-    fn fields_are_checked() {
-        assert_eq!(Sweep::default().validate(), Ok(()));
+    fn invalid_tones_are_refused() {
+        assert_eq!(ToneSweep::default().validate(), Ok(()));
         for (hz, good) in [
             (vec![], false),
             (vec![0.25], false),
             (vec![2.0, 1.0], false),
         ] {
-            let sweep = Sweep {
+            let sweep = ToneSweep {
                 hz,
-                ..Sweep::default()
+                ..ToneSweep::default()
             };
             assert_eq!(sweep.validate().is_ok(), good);
         }

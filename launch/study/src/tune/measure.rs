@@ -1,7 +1,7 @@
-//! What a link is like, measured, and the part of an atlas that it asks for.
+//! Measurement of a link, and the part of an atlas that it needs.
 //!
-//! Source: ours. A running slave is met by a master whose handle nobody holds, for a few seconds; the bus of this machine
-//! by the probe of `palpate bench`.
+//! Source: ours. A master with a handle that is not held connects to a running slave for a few seconds; the bus of
+//! this machine is measured by the probe of `palpate bench`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,23 +18,24 @@ use palpate_session::{pool, record};
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Side, TickRecord};
 
-use super::{Atlas, Link, Proposal};
-use crate::atlas::{self, Chart, Point};
-use crate::bench::{self, BenchOptions, Part};
+use super::{Atlas, LinkEstimate, Proposal};
+use crate::atlas::{self, AtlasChart, AtlasPoint};
+use crate::bench;
+use crate::messages;
 
 /// Name of the table of an atlas in its folder.
 const ATLAS: &str = "atlas.csv";
 
-/// Longest round trip for which sessions are run \[ms\]; beyond, formulas say what waves show.
+/// Longest round trip for which sessions are run \[ms\]; beyond, the displayed stiffness is from formulas.
 const RUN_MS_MAX: f64 = 2000.0;
 
-/// Records at the start that are not counted: the clocks find each other.
+/// Records at the start that are not counted, while the clocks synchronise.
 const SETTLE: usize = 500;
 
-/// An atlas of `palpate atlas`.
+/// Reads an atlas of `palpate atlas`.
 ///
 /// # Errors
-/// [`Failure::Usage`] naming the file and what is wrong.
+/// [`Failure::Usage`] naming the file and the error.
 pub fn read(path: &Path) -> Result<Atlas, Failure> {
     let file = if path.is_dir() {
         path.join(ATLAS)
@@ -42,39 +43,40 @@ pub fn read(path: &Path) -> Result<Atlas, Failure> {
         path.to_owned()
     };
     let name = file.display().to_string();
-    let unfit = |error: &dyn std::fmt::Display| Failure::Usage(format!("--atlas {name}: {error}"));
+    let invalid =
+        |error: &dyn std::fmt::Display| Failure::Usage(format!("--atlas {name}: {error}"));
     let text = std::fs::read_to_string(&file).map_err(|error| {
-        unfit(&format!(
+        invalid(&format!(
             "{error}; expected the folder of `palpate atlas`, or its {ATLAS}"
         ))
     })?;
-    let points = atlas::table::parse(&text).map_err(|error| unfit(&error))?;
+    let points = atlas::table::parse(&text).map_err(|error| invalid(&error))?;
     Ok(Atlas { name, points })
 }
 
-/// The part of an atlas that a link asks for, found now.
+/// Finds the part of an atlas that a link needs.
 ///
 /// # Errors
 /// [`Failure`] if a session cannot be run.
-pub fn drawn(
-    link: &Link,
+pub fn find_atlas(
+    link: &LinkEstimate,
     seed: u64,
-    points: Vec<Point>,
+    points: Vec<AtlasPoint>,
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Atlas, Failure> {
     let jobs = pool::cores();
-    // what a stop cuts off is still told by formula
-    let points: Vec<Point> = points
+    // points after a stop still have their formulas
+    let points: Vec<AtlasPoint> = points
         .into_iter()
         .map(|point| match point.chart {
-            Chart::Line => point.line_by_formula(),
+            AtlasChart::Line => point.line_by_formula(),
             _ => point,
         })
         .collect();
-    // a press through a longer line takes longer than anybody waits
+    // a press through a longer line would take too long
     let points = match link.rtt_ms_p50 <= RUN_MS_MAX {
-        true => atlas::find(points, jobs, seed, stop, &|done| progress.at(done))?,
+        true => atlas::find_points(points, jobs, seed, stop, &|done| progress.set_done(done))?,
         false => points,
     };
     Ok(Atlas {
@@ -83,94 +85,89 @@ pub fn drawn(
     })
 }
 
-/// Keep the table of an atlas in a folder.
+/// Writes the table of an atlas to a folder.
 ///
 /// # Errors
 /// As [`output::write`].
-pub fn keep(atlas: &Atlas, folder: &Path) -> Result<(), Failure> {
-    output::write(&folder.join(ATLAS), &atlas::table::csv(&atlas.points))
+pub fn write_atlas(atlas: &Atlas, folder: &Path) -> Result<(), Failure> {
+    output::write(&folder.join(ATLAS), atlas::table::csv(&atlas.points))
 }
 
-/// A proposal as JSON, with how the link was measured.
+/// Formats a proposal as JSON, with the method of measurement.
 ///
 /// # Errors
-/// [`Failure::Refused`] if it cannot be put into words.
-pub fn json(proposal: &Proposal, how: &str) -> Result<String, Failure> {
-    let refused = |error: serde_json::Error| Failure::Refused(format!("tune.json: {error}"));
+/// [`Failure::Refused`] if it cannot be serialised.
+pub fn json(proposal: &Proposal, method: &str) -> Result<String, Failure> {
+    let refused = |error| Failure::Refused(format!("tune.json: {error}"));
     let mut json = serde_json::to_value(proposal).map_err(refused)?;
-    if let serde_json::Value::Object(fields) = &mut json {
-        fields.insert("schema".into(), "palpate-tune/1.2".into());
-        fields.insert("measured".into(), how.into());
-    }
-    Ok(serde_json::to_string_pretty(&json).map_err(refused)? + "\n")
+    json["schema"] = "palpate-tune/1.2".into();
+    json["measured"] = method.into();
+    messages::json(&json, "tune.json")
 }
 
-/// The bus between two processes of this machine.
+/// Measures the bus between two processes of this machine.
 ///
 /// # Errors
 /// [`Failure::Refused`] if it cannot be measured.
-pub fn local(stop: &Arc<AtomicBool>) -> Result<Link, Failure> {
-    let refused = |error: bench::BenchError| Failure::Refused(error.to_string());
-    let options = BenchOptions::default();
-    let report = bench::run(&options, &[Part::Bus], stop).map_err(refused)?;
-    let bus = report
-        .bus
-        .ok_or_else(|| Failure::Refused("the bus was not measured".into()))?;
+pub fn local(stop: &AtomicBool) -> Result<LinkEstimate, Failure> {
+    let bus = bench::bus(stop)
+        .map_err(|abort| abort.unwrap_or_else(|| Failure::Refused("bench: interrupted".into())))?;
     let quiet = bus.quiet;
-    Ok(Link {
+    Ok(LinkEstimate {
         rtt_ms_p50: quiet.zenoh.us_p50 * 1e-3,
         rtt_ms_p99: quiet.zenoh.us_p99 * 1e-3,
-        oneway_ms_fwd: None,
-        oneway_ms_back: None,
-        jitter_ms: None,
-        loss: Some(f64::from(quiet.zenoh_lost) / f64::from(options.rounds)),
-        offset_bound_ms: None,
+        loss: Some(f64::from(quiet.zenoh_lost) / f64::from(bench::ROUNDS)),
+        ..LinkEstimate::default()
     })
 }
 
-/// A running slave, met by a master that nobody holds.
+/// Measures the link to a running slave, by a master that nobody holds.
 ///
 /// # Errors
 /// [`Failure::Refused`] if no frame came back.
 pub fn remote(
     connect: &[String],
-    listens_s: f64,
+    duration_s: f64,
     config: &Config,
     folder: &Path,
     stop: &Arc<AtomicBool>,
-) -> Result<Link, Failure> {
+) -> Result<LinkEstimate, Failure> {
     let mut config = config.clone();
     config.operator.grip = Grip::None;
-    config.duration_s = listens_s;
+    config.duration_s = duration_s;
     let options = SideOptions {
         side: Side::Master,
         out: folder.to_owned(),
-        session: live::session_at(connect, &[], &config, Side::Master)?,
+        session: live::bus_config(connect, &[], &config, Side::Master)?,
         ticks_max: Some((config.duration_s / PERIOD.s()).round() as u64),
         status_lines: false,
         console: None,
         stop: Arc::clone(stop),
     };
-    let came = run_side(&config, &options)?.bus.received;
-    // overtaken frames came as well, though nobody could use them
-    let came = came.admitted + came.late + came.stale;
+    let Some(report) = run_side(&config, &options)? else {
+        let stopped = "--connect: ended on request before the other side was found";
+        return Err(Failure::Refused(stopped.into()));
+    };
+    let received = report.bus.received;
+    // overtaken frames arrived as well, though they were not used
+    let received = received.admitted + received.late + received.stale;
     let path = folder.join(side::RECORDING);
     let recording = record::read(&path).map_err(|error| Failure::Refused(error.to_string()))?;
-    seen(&recording.master, came).ok_or_else(|| {
+    link_from_records(&recording.master, received).ok_or_else(|| {
         let expected = "expected a running `palpate slave` there";
         Failure::Refused(format!("--connect: no frame came back; {expected}"))
     })
 }
 
-/// The link as the master's records show it, with the number of frames that came; nothing if none did.
-fn seen(master: &[TickRecord], came: u64) -> Option<Link> {
-    let known = || master.iter().skip(SETTLE).filter(|r| r.rtt_ns > 0);
-    let mut trips: Vec<f64> = known().map(|r| r.rtt_ns as f64 * 1e-6).collect();
-    let last = known().next_back()?;
+/// Link from the master's records, with the number of received frames; none without a frame.
+fn link_from_records(master: &[TickRecord], received: u64) -> Option<LinkEstimate> {
+    let synchronised = || master.iter().skip(SETTLE).filter(|r| r.rtt_ns > 0);
+    let mut trips: Vec<f64> = synchronised().map(|r| r.rtt_ns as f64 * 1e-6).collect();
+    let last = synchronised().next_back()?;
     let first = master.iter().find(|r| r.received_sequence > 0)?;
     let sent = (last.received_sequence + 1).checked_sub(first.received_sequence)?;
     let mut newest = 0;
-    let fresh = known()
+    let fresh = synchronised()
         .filter(|r| std::mem::replace(&mut newest, r.received_sequence) != r.received_sequence);
     let oneway: Vec<f64> = fresh
         .filter(|r| r.oneway_ns >= 0)
@@ -178,22 +175,22 @@ fn seen(master: &[TickRecord], came: u64) -> Option<Link> {
         .collect();
     let rtt_ms_p50 = percentile(&mut trips, 0.5)?;
     let back_ms = percentile(&mut oneway.clone(), 0.5);
-    Some(Link {
+    Some(LinkEstimate {
         rtt_ms_p50,
         rtt_ms_p99: percentile(&mut trips, 0.99)?,
-        // what comes is timed by both clocks, as far as their offset is known; what goes is what is left of the
+        // the way back is timed by both clocks, within their offset's bound; the way forward is the rest of the
         // round trip
         oneway_ms_fwd: back_ms.map(|back_ms| (rtt_ms_p50 - back_ms).max(0.0)),
         oneway_ms_back: back_ms,
         jitter_ms: deviation(&oneway),
-        loss: (sent > 0).then(|| (1.0 - came as f64 / sent as f64).clamp(0.0, 1.0)),
+        loss: (sent > 0).then(|| (1.0 - received as f64 / sent as f64).clamp(0.0, 1.0)),
         offset_bound_ms: Some(last.oneway_bound_ns as f64 * 1e-6).filter(|&ms| ms >= 0.0),
     })
 }
 
-/// A proposal in a few lines for a terminal.
+/// Formats a proposal for a terminal.
 #[must_use]
-pub fn words(proposal: &Proposal, how: &str, folder: &Path) -> String {
+pub fn proposal_text(proposal: &Proposal, method: &str, folder: &Path) -> String {
     let link = &proposal.link;
     let share =
         |value: Option<f64>| value.map_or("unknown".to_owned(), |v| format!("{:.2} %", 100.0 * v));
@@ -203,7 +200,7 @@ pub fn words(proposal: &Proposal, how: &str, folder: &Path) -> String {
         None => ms(value),
     };
     let mut text = format!(
-        "link       round trip {:.2} ms, 99 % below {:.2} ms, there {}, back {}; jitter {}, loss {} ({how})\n",
+        "link       round trip {:.2} ms, 99 % below {:.2} ms, there {}, back {}; jitter {}, loss {} ({method})\n",
         link.rtt_ms_p50,
         link.rtt_ms_p99,
         way(link.oneway_ms_fwd),
@@ -248,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_atlas_is_a_folder_or_a_file_and_a_wrong_one_is_named() {
+    fn atlas_is_read_from_folder_or_file_and_errors_name_it() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let error = read(folder.path()).expect_err("empty").to_string();
         assert!(
@@ -256,7 +253,7 @@ mod tests {
             "{error}"
         );
         let path = folder.path().join(ATLAS);
-        let table = atlas::table::csv(&atlas::plan(atlas::Extent::Sketch));
+        let table = atlas::table::csv(&atlas::plan());
         std::fs::write(&path, &table).expect("writable");
         let [one, other] = [folder.path(), &path].map(|path| read(path).expect("an atlas"));
         assert_eq!(one, other);
@@ -266,18 +263,18 @@ mod tests {
     }
 
     #[test]
-    fn records_tell_the_link() {
+    fn link_estimate_follows_from_records() {
         let record = |k: u64| TickRecord {
             tick: k,
             rtt_ns: 40_000_000,
-            // what frames alone tell of two clocks: half of the round trip, give or take that
+            // estimate of the clocks from frames alone: half of the round trip, within that bound
             oneway_ns: 20_000_000,
             oneway_bound_ns: 20_000_000,
             received_sequence: k,
             ..TickRecord::default()
         };
         let records: Vec<TickRecord> = (0..3000).map(record).collect();
-        let link = seen(&records, 2700).expect("frames");
+        let link = link_from_records(&records, 2700).expect("frames");
         assert_eq!((link.rtt_ms_p50, link.jitter_ms), (40.0, Some(0.0)));
         assert_eq!(
             (link.oneway_ms_fwd, link.oneway_ms_back),
@@ -285,6 +282,9 @@ mod tests {
         );
         assert!(link.loss.is_some_and(|loss| (loss - 0.1).abs() < 0.01));
         assert_eq!(link.offset_bound_ms, Some(20.0));
-        assert_eq!(seen(&vec![TickRecord::default(); 3000], 0), None);
+        assert_eq!(
+            link_from_records(&vec![TickRecord::default(); 3000], 0),
+            None
+        );
     }
 }

@@ -68,7 +68,7 @@ pub(super) struct Pose {
 }
 
 impl Pose {
-    /// From the joints \[rad\].
+    /// Pose of the joints \[rad\].
     #[must_use]
     pub(super) fn new(q: &Vector3<f64>) -> Self {
         let pairs = [q.x, q.y, q.z].map(libm::sincos);
@@ -112,7 +112,7 @@ impl Pose {
         )
     }
 
-    /// Acceleration of the tip that comes from the joint speeds alone, (dJ/dt) w \[m/s^2\].
+    /// Acceleration of the tip caused by the joint speeds alone, (dJ/dt) w \[m/s^2\].
     #[must_use]
     pub(super) fn velocity_product_mps2(&self, w: &Vector3<f64>) -> Vector3<f64> {
         let ([s1, s2, s3], [c1, c2, c3]) = (self.s, self.c);
@@ -161,7 +161,7 @@ impl Pose {
         )
     }
 
-    /// Torque G against which the joints hold the arm's weight \[N m\].
+    /// Torque G with which the joints hold the arm's weight \[N m\].
     #[must_use]
     pub(super) fn gravity_nm(&self) -> Vector3<f64> {
         Vector3::new(0.0, G2_NM * self.c[1], G3_NM * self.s[2])
@@ -175,10 +175,10 @@ impl Pose {
     }
 }
 
-/// Joints that put the tip at `tip_m` \[m\], kept inside the limits; an unreachable point gives the
+/// Joints with the tip at `tip_m` \[m\], clamped to the limits; an unreachable point yields the
 /// nearest straight or limited arm.
 #[must_use]
-pub(super) fn inverse(tip_m: &Vector3<f64>) -> Vector3<f64> {
+pub(super) fn inverse_kinematics(tip_m: &Vector3<f64>) -> Vector3<f64> {
     let (side_m, out_m) = (tip_m.x, tip_m.z + L1_M);
     let reach_m = (side_m * side_m + out_m * out_m).sqrt();
     let height_m = tip_m.y - L2_M;
@@ -201,21 +201,19 @@ pub(super) struct Motion {
     pub w: Vector3<f64>,
 }
 
-/// What acts on the arm during one sub-step.
+/// Loads on the arm during one sub-step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
     /// Torque at the joints \[N m\].
     pub torque_nm: Vector3<f64>,
     /// Force at the tip \[N\], device frame.
     pub tip_n: Vector3<f64>,
-    /// Lump that moves with the tip \[kg\].
+    /// Lumped mass that moves with the tip \[kg\].
     pub lump_kg: f64,
 }
 
 impl Motion {
-    /// Advance by `dt_s` \[s\], semi-implicit Euler; `pose` and `jacobian` are of the joints now.
-    ///
-    /// The lump adds m J^T J to M and m J^T (dJ/dt) w to the Coriolis torque.
+    /// Advances by `dt_s` \[s\], semi-implicit Euler; `pose` and `jacobian` are of the present joints.
     pub(super) fn step(&mut self, pose: &Pose, jacobian: &Matrix3<f64>, load: &Load, dt_s: f64) {
         let turned_n = load.tip_n - load.lump_kg * pose.velocity_product_mps2(&self.w);
         let torque_nm =
@@ -295,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn coriolis_is_of_the_christoffel_symbols(q in joints(), w in speeds()) {
+        fn coriolis_matches_christoffel_symbols(q in joints(), w in speeds()) {
             let slopes = [0, 1, 2].map(|joint| slope(Pose::mass, &q, &along(joint)));
             let coriolis = Pose::new(&q).coriolis(&w);
             for i in 0..3 {
@@ -326,15 +324,15 @@ mod tests {
         }
 
         #[test]
-        fn inverse_undoes_forward(q in joints()) {
-            prop_assert!((inverse(&Pose::new(&q).tip_m()) - q).norm() < 1e-9);
+        fn inverse_kinematics_inverts_forward(q in joints()) {
+            prop_assert!((inverse_kinematics(&Pose::new(&q).tip_m()) - q).norm() < 1e-9);
         }
     }
 
     /// seed-004 3.15 \[CALC\]: 0.077, 0.053, 0.032 kg at home along x, y, z. The same constants
     /// give 0.0525 along y by hand, so the tolerance is one unit of the last digit.
     #[test]
-    fn tip_masses_at_home_are_the_published_ones() {
+    fn tip_masses_at_home_match_publication() {
         let pose = Pose::new(&Vector3::zeros());
         let inverse = pose.jacobian().try_inverse().expect("home is regular");
         let tip_kg = inverse.transpose() * pose.mass() * inverse;
@@ -346,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn home_is_the_origin_and_any_point_has_joints() {
+    fn home_is_origin_and_any_point_yields_finite_joints() {
         let home = Pose::new(&Vector3::zeros());
         assert!(home.tip_m().norm() < 1e-15);
         let odd = [
@@ -355,7 +353,11 @@ mod tests {
             Vector3::new(0.0, L2_M, -L1_M),
         ];
         for tip_m in odd {
-            assert!(inverse(&tip_m).iter().all(|angle| angle.is_finite()));
+            assert!(
+                inverse_kinematics(&tip_m)
+                    .iter()
+                    .all(|angle| angle.is_finite())
+            );
         }
     }
 
@@ -383,9 +385,9 @@ mod tests {
         (drift_j, kinetic_j_max)
     }
 
-    /// What remains is the stepper's: small, and halved by half the step.
+    /// The remaining drift is that of the integrator: small, and halved by half the step.
     #[test]
-    fn free_motion_keeps_its_energy() {
+    fn free_motion_conserves_energy() {
         for lump_kg in [0.0, 0.15] {
             let (drift_j, kinetic_j) = free_motion_j(lump_kg, 1e-4);
             let (finer_j, _) = free_motion_j(lump_kg, 5e-5);

@@ -1,26 +1,28 @@
-//! What moves: arm, tweezers and hand, one sub-step at a time.
+//! Plant of the PHANToM handle: arm, tweezers and hand, one sub-step at a time.
 //!
-//! The hand pulls the tip with its impedance and adds its lump there; friction is Coulomb at the
-//! tip with a viscous band below `stick_mps`; joint stops are springs with dampers, then they
-//! block.
+//! The hand pulls the tip with its impedance and adds its lumped mass there; friction is Coulomb at the
+//! tip with a viscous band below `stick_mps`; joint stops are springs with dampers up to a travel, then
+//! hard limits.
 
 use nalgebra::{Matrix3, Vector3};
 use palpate_port::encoder::quantised;
-use palpate_port::pace::SUBSTEP_S;
+use palpate_port::fixed_stepper::SUBSTEP_S;
 use palpate_transport::Axes;
 
 use super::super::grip::Hand;
 use super::super::script::Intent;
-use super::arm::{JOINT_RAD_MAX, JOINT_RAD_MIN, L1_M, L2_M, Load, Motion, Pose, inverse};
+use super::arm::{
+    JOINT_RAD_MAX, JOINT_RAD_MIN, L1_M, L2_M, Load, Motion, Pose, inverse_kinematics,
+};
 use super::tweezers::Tweezers;
-use super::{PhantomParams, Weight};
+use super::{ArmWeight, PhantomParams};
 
 /// Stiffness of a joint stop \[N m/rad\] (ours).
 const STOP_NM_PER_RAD: f64 = 30.0;
 /// Damping of a joint stop \[N m s/rad\] (ours).
 const STOP_NMS_PER_RAD: f64 = 0.1;
-/// How far a joint stop gives way before it blocks \[rad\] (ours).
-const STOP_GIVES_RAD: f64 = 0.1;
+/// Travel of a joint stop before the hard limit \[rad\] (ours).
+const STOP_TRAVEL_RAD: f64 = 0.1;
 
 /// Arm, tweezers and the hand on them.
 #[derive(Debug, Clone)]
@@ -36,29 +38,26 @@ pub(super) struct Plant {
     pub(super) weight_nm: Vector3<f64>,
     /// Force of the tweezers' motor \[N\].
     pub(super) opening_n: f64,
-    /// How often the plant was not a number and began again at home.
-    pub(super) resets: u64,
 }
 
 impl Plant {
-    /// At rest at `start_m` \[m\], world frame.
+    /// Plant at rest at `start_m` \[m\], world frame.
     pub(super) fn new(params: &PhantomParams, hand: Hand, start_m: &Axes) -> Self {
         Self {
             params: *params,
             hand,
             motion: Motion {
-                q: inverse(&(to_device(start_m) - home_m(params))),
+                q: inverse_kinematics(&(to_device(start_m) - home_m(params))),
                 w: Vector3::zeros(),
             },
             tweezers: Tweezers::new(params.tweezers, start_m[3]),
             torque_nm: Vector3::zeros(),
             weight_nm: Vector3::zeros(),
             opening_n: 0.0,
-            resets: 0,
         }
     }
 
-    /// Advance by one sub-step under the held torques and a hand that means `intent`.
+    /// Advances by one sub-step under the held torques and a hand at `intent`.
     pub(super) fn step(&mut self, intent: &Intent) {
         let pose = Pose::new(&self.motion.q);
         let jacobian = pose.jacobian();
@@ -68,7 +67,7 @@ impl Plant {
             lump_kg: self.hand.mass_kg,
         };
         self.motion.step(&pose, &jacobian, &load, SUBSTEP_S);
-        self.block();
+        self.enforce_stops();
         let intended = [intent.position_m[3], intent.velocity_mps[3]];
         self.tweezers.step(self.opening_n, &self.hand, intended);
     }
@@ -87,9 +86,9 @@ impl Plant {
     /// Torque of the weight with its compensation \[N m\].
     fn net_weight_nm(&self, pose: &Pose) -> Vector3<f64> {
         match self.params.weight {
-            Weight::Balanced => Vector3::zeros(),
-            Weight::Compensated => self.weight_nm - pose.gravity_nm(),
-            Weight::Carried => -pose.gravity_nm(),
+            ArmWeight::Balanced => Vector3::zeros(),
+            ArmWeight::Compensated => self.weight_nm - pose.gravity_nm(),
+            ArmWeight::Carried => -pose.gravity_nm(),
         }
     }
 
@@ -106,27 +105,26 @@ impl Plant {
         })
     }
 
-    /// Block the arm where a stop gives no more, and begin again at home if it is not a number.
-    fn block(&mut self) {
+    /// Stops the arm at the hard limits, and resets it to home if its state is not finite.
+    fn enforce_stops(&mut self) {
         let motion = &mut self.motion;
         let mut numbers = motion.q.iter().chain(motion.w.iter());
         if !numbers.all(|number| number.is_finite()) {
             motion.q = Vector3::zeros();
             motion.w = Vector3::zeros();
-            self.resets += 1;
         }
-        let held = Vector3::from_fn(|joint, _| {
-            let low_rad = JOINT_RAD_MIN[joint] - STOP_GIVES_RAD;
-            motion.q[joint].clamp(low_rad, JOINT_RAD_MAX[joint] + STOP_GIVES_RAD)
+        let limited = Vector3::from_fn(|joint, _| {
+            let low_rad = JOINT_RAD_MIN[joint] - STOP_TRAVEL_RAD;
+            motion.q[joint].clamp(low_rad, JOINT_RAD_MAX[joint] + STOP_TRAVEL_RAD)
         });
-        if held != motion.q {
-            motion.q = held;
+        if limited != motion.q {
+            motion.q = limited;
             // all joints stop: stopping one alone could raise the energy of the others
             motion.w = Vector3::zeros();
         }
     }
 
-    /// The pose that the encoders see, and tip and opening as they are read \[m\], world frame.
+    /// Pose from the quantised joints, and measured tip position and opening \[m\], world frame.
     pub(super) fn sense(&self) -> (Pose, Axes) {
         let levers_m = [L1_M, L1_M, L2_M];
         let q = Vector3::from_fn(|joint, _| {
@@ -139,7 +137,7 @@ impl Plant {
     }
 }
 
-/// Where the tip's home is, seen from the origin of the world \[m\], device axes.
+/// Home of the tip, relative to the origin of the world \[m\], device axes.
 fn home_m(params: &PhantomParams) -> Vector3<f64> {
     Vector3::new(0.0, params.home_z_m, 0.0)
 }
@@ -159,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_turn_back_and_forth() {
+    fn frame_rotations_are_inverse() {
         let world = [0.1, -0.2, 0.3, 0.0];
         assert_eq!(to_world(&to_device(&world)), [0.1, -0.2, 0.3]);
         let unit = |axis: usize| core::array::from_fn(|index| f64::from(u8::from(index == axis)));
@@ -168,12 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn a_plant_that_is_not_a_number_begins_again() {
+    fn nonfinite_plant_is_reset() {
         let start_m = [0.0, 0.0, 0.010, 0.020];
         let mut plant = Plant::new(&PhantomParams::default(), Hand::default(), &start_m);
         plant.torque_nm.x = f64::NAN;
         plant.step(&Intent::default());
-        assert_eq!(plant.resets, 1);
         assert_eq!(plant.motion.q, Vector3::zeros());
     }
 }

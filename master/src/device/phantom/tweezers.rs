@@ -1,59 +1,62 @@
-//! Tweezers at the tip of the arm: a leaf between two fingers, and its closure switch.
+//! Tweezers at the tip of the arm: a leaf spring between two fingers, and its closure switch.
 //!
 //! Opening o: m do'/dt = F - b o' + k (o_rest - o) + the fingers' impedance, one degree of freedom
 //! (seed-004 3.15, S4-35; numbers ours). The seed's tweezers have no motor: `force_n_max` = 0. With
-//! one, the coupling of the opening is felt.
+//! one, the opening is coupled haptically as well.
 
 use palpate_port::encoder::quantised;
-use palpate_port::pace::SUBSTEP_S;
-use serde::{Deserialize, Serialize};
+use palpate_port::fixed_stepper::SUBSTEP_S;
+use palpate_transport::{FieldError, params};
 
 use super::super::grip::Hand;
 
-/// Parameters of the tweezers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TweezersParams {
-    /// Moving mass m \[kg\].
-    pub mass_kg: f64,
-    /// Damping b \[N s/m\].
-    pub damping_nspm: f64,
-    /// Stiffness k of the leaf \[N/m\].
-    pub leaf_npm: f64,
-    /// Opening at rest \[m\].
-    pub rest_m: f64,
-    /// Largest opening \[m\].
-    pub open_m_max: f64,
-    /// Largest force of the motor \[N\]; 0 for tweezers without one.
-    pub force_n_max: f64,
-    /// Opening below which the switch closes \[m\].
-    pub close_below_m: f64,
-    /// Opening above which it opens again \[m\].
-    pub open_above_m: f64,
-    /// Time for which the switch must agree \[s\]; S4-35 asks for at most 2 ms.
-    pub debounce_s: f64,
-    /// Step of the opening's gauge \[m\].
-    pub gauge_m: f64,
-}
-
-impl Default for TweezersParams {
-    fn default() -> Self {
-        Self {
-            mass_kg: 0.020,
-            damping_nspm: 1.0,
-            leaf_npm: 10.0,
-            rest_m: 0.022,
-            open_m_max: 0.030,
-            force_n_max: 3.0,
-            close_below_m: 0.008,
-            open_above_m: 0.011,
-            debounce_s: 0.001,
-            gauge_m: 1e-5,
-        }
+params! {
+    /// Parameters of the tweezers.
+    #[derive(Copy)]
+    pub struct TweezersParams: "phantom.tweezers." then openings_are_in_order {
+        /// Moving mass m \[kg\].
+        pub mass_kg: f64 = 0.020 => (0.005..=0.5),
+        /// Damping b \[N s/m\].
+        pub damping_nspm: f64 = 1.0 => (0.0..=20.0),
+        /// Stiffness k of the leaf \[N/m\].
+        pub leaf_npm: f64 = 10.0 => (0.0..=1000.0),
+        /// Opening at rest \[m\].
+        pub rest_m: f64 = 0.022,
+        /// Largest opening \[m\].
+        pub open_m_max: f64 = 0.030 => (1e-3..=0.1),
+        /// Largest force of the motor \[N\]; 0 for tweezers without one.
+        pub force_n_max: f64 = 3.0 => (0.0..=20.0),
+        /// Opening below which the switch closes \[m\].
+        pub close_below_m: f64 = 0.008,
+        /// Opening above which it opens again \[m\].
+        pub open_above_m: f64 = 0.011,
+        /// Time for which the switch must agree \[s\]; S4-35 requires at most 2 ms.
+        pub debounce_s: f64 = 0.001 => (0.0..=0.002),
+        /// Step of the opening's gauge \[m\].
+        pub gauge_m: f64 = 1e-5 => (0.0..=1e-3),
     }
 }
 
-/// Share of the hand's lump that moves with the fingers (ours).
+fn openings_are_in_order(leaf: &TweezersParams) -> Result<(), FieldError> {
+    for (field, value, high) in [
+        ("phantom.tweezers.rest_m", leaf.rest_m, leaf.open_m_max),
+        (
+            "phantom.tweezers.close_below_m",
+            leaf.close_below_m,
+            leaf.open_above_m,
+        ),
+        (
+            "phantom.tweezers.open_above_m",
+            leaf.open_above_m,
+            leaf.open_m_max,
+        ),
+    ] {
+        FieldError::check_range(field, value, 0.0, high)?;
+    }
+    Ok(())
+}
+
+/// Share of the hand's lumped mass that moves with the fingers (ours).
 const FINGER_SHARE: f64 = 0.1;
 
 /// Opening of the tweezers and state of their switch.
@@ -80,8 +83,8 @@ impl Tweezers {
         }
     }
 
-    /// Advance by one sub-step under the motor's force \[N\] and the fingers, which mean to be at
-    /// `intended` opening \[m\] and speed \[m/s\].
+    /// Advances by one sub-step under the motor's force \[N\] and the fingers, whose intended
+    /// opening \[m\] and speed \[m/s\] are `intended`.
     pub(super) fn step(&mut self, motor_n: f64, fingers: &Hand, intended: [f64; 2]) {
         let params = &self.params;
         let motor_n = motor_n.clamp(-params.force_n_max, params.force_n_max);
@@ -101,7 +104,7 @@ impl Tweezers {
         self.switch.step(self.opening_m, params);
     }
 
-    /// The opening as the gauge reads it \[m\].
+    /// Opening with the resolution of the gauge \[m\].
     #[must_use]
     pub(super) fn gauged_m(&self) -> f64 {
         quantised(self.opening_m, self.params.gauge_m)
@@ -111,13 +114,13 @@ impl Tweezers {
 /// A closure switch with hysteresis and debouncing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Switch {
-    /// Whether it reads closed.
+    /// True if it reads closed.
     pub closed: bool,
     disagrees: u32,
 }
 
 impl Switch {
-    /// Look at the opening \[m\] once a sub-step.
+    /// Updates the switch from the opening \[m\] once a sub-step.
     pub(super) fn step(&mut self, opening_m: f64, params: &TweezersParams) {
         let limit_m = if self.closed {
             params.open_above_m
@@ -154,14 +157,14 @@ mod tests {
 
     /// S4-35: hysteresis, and an event within 2 ms.
     #[test]
-    fn switch_turns_within_two_milliseconds() {
+    fn switch_changes_within_two_milliseconds() {
         let mut switch = Switch::default();
         assert!(substeps_until(&mut switch, 0.007, true) <= 20);
         assert!(substeps_until(&mut switch, 0.012, false) <= 20);
     }
 
     #[test]
-    fn switch_ignores_bounces_and_the_band_between_its_limits() {
+    fn switch_ignores_bounces_and_hysteresis_band() {
         let params = TweezersParams::default();
         let mut switch = Switch::default();
         for step in 0..1000 {
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_grip_can_close_them_and_the_leaf_opens_them() {
+    fn grips_close_tweezers_and_leaf_opens_them() {
         for grip in [Grip::Firm, Grip::Light] {
             let mut tweezers = Tweezers::new(TweezersParams::default(), 0.020);
             let hand = grip.hand();
@@ -199,17 +202,17 @@ mod tests {
     }
 
     #[test]
-    fn a_motor_stops_at_its_limit_and_the_leaf_at_its_stops() {
+    fn motor_force_and_opening_are_limited() {
         let mut tweezers = Tweezers::new(TweezersParams::default(), 0.020);
         for _ in 0..20_000 {
             tweezers.step(1e9, &Hand::default(), [0.0, 0.0]);
         }
         assert_eq!(tweezers.opening_m, 0.030);
-        let dumb = TweezersParams {
+        let unpowered = TweezersParams {
             force_n_max: 0.0,
             ..TweezersParams::default()
         };
-        let mut tweezers = Tweezers::new(dumb, 0.022);
+        let mut tweezers = Tweezers::new(unpowered, 0.022);
         tweezers.step(5.0, &Hand::default(), [0.0, 0.0]);
         assert_eq!(tweezers.velocity_mps, 0.0);
     }

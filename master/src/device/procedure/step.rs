@@ -1,62 +1,62 @@
-//! What a step of a procedure can be (ours; tools after seed-001 rows TP-01 to TP-09).
+//! Steps of a procedure (ours; tools after seed-001 rows TP-01 to TP-09).
 //!
-//! Lengths in m, speeds in m/s, times in s. A place with three numbers is one of the tool's centre unless it says
+//! Lengths in m, speeds in m/s, times in s. A place with three numbers is one of the tool's centre unless stated
 //! otherwise, one with two is on the surface at rest.
 
 use palpate_twin::Instrument;
 use serde::{Deserialize, Serialize};
 
-use palpate_port::FieldError;
+use palpate_transport::FieldError;
 
 /// A named step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// Its name, for post-conditions and reports; none is named by what it does and its number.
+pub struct ProcedureStep {
+    /// Name, for post-conditions and reports; without one, the kind and the number of the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it does.
+    /// Action of the step.
     #[serde(flatten)]
-    pub action: Action,
+    pub action: StepAction,
 }
 
-/// What a step does.
+/// Actions of steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Action {
-    /// Goes straight to a place, with a blunt tool.
-    Move(Move),
-    /// Presses a site from above, holds, and comes up again.
-    Press(Press),
-    /// Takes a blade along a path.
-    Incise(Incise),
-    /// Closes the forceps, pulls, and lets go.
-    Retract(Retract),
-    /// Takes the curette along a path.
-    Carve(Along),
-    /// Joins what is near a path.
-    Glue(Glue),
-    /// Holds where it is what the ball comes over.
-    Tack(Along),
-    /// Lets that go again.
-    Untack(Along),
-    /// Takes back what an instrument did last, stroke by stroke.
-    Undo(Times),
-    /// Does again what was taken back.
-    Redo(Times),
-    /// Stays where it is.
-    Wait(Wait),
+pub enum StepAction {
+    /// Moves straight to a place, with a blunt tool.
+    Move(MoveStep),
+    /// Presses a site from above, holds, and lifts again.
+    Press(PressStep),
+    /// Moves a blade along a path.
+    Incise(InciseStep),
+    /// Closes the forceps, pulls, and releases.
+    Retract(RetractStep),
+    /// Moves the curette along a path.
+    Carve(PathStep),
+    /// Joins tissue near a path.
+    Glue(GlueStep),
+    /// Fixes in space the tissue that the ball passes.
+    Tack(PathStep),
+    /// Releases fixed tissue again.
+    Untack(PathStep),
+    /// Undoes the last edits of instruments, batch by batch.
+    Undo(RevisionStep),
+    /// Redoes edits that were undone.
+    Redo(RevisionStep),
+    /// Stays in place.
+    Wait(WaitStep),
 }
 
 /// Step `move`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Move {
-    /// Where to.
+pub struct MoveStep {
+    /// Target \[m\].
     pub to_m: [f64; 3],
-    /// Mean speed, if no time is given.
+    /// Mean speed \[m/s\], if no time is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_mps: Option<f64>,
-    /// How long it takes.
+    /// Duration \[s\].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
 }
@@ -64,15 +64,15 @@ pub struct Move {
 /// Step `press`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Press {
-    /// Where on the surface.
+pub struct PressStep {
+    /// Place on the surface \[m\].
     pub site_m: [f64; 2],
-    /// How far below first contact.
+    /// Depth below first contact \[m\].
     pub depth_m: f64,
-    /// How long it is held there.
+    /// Time at depth \[s\].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hold_s: f64,
-    /// Mean speed down and up.
+    /// Mean speed down and up \[m/s\].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_mps: Option<f64>,
 }
@@ -80,17 +80,17 @@ pub struct Press {
 /// Step `incise`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Incise {
-    /// Where the blade's tip goes, lowered by `depth_m`.
+pub struct InciseStep {
+    /// Path of the blade's tip \[m\], before it is lowered by `depth_m`.
     pub path_m: Vec<[f64; 3]>,
-    /// How much lower than the path the tip goes.
+    /// Depth of the tip below the path \[m\].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth_m: f64,
-    /// The blade's edge, from the tool's centre to the tip; upright and so long that the ball stays above the
-    /// surface if it is not given.
+    /// Vector of the blade's edge from the tool's centre to the tip \[m\]; by default upright, and long enough that the
+    /// ball stays above the surface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge_m: Option<[f64; 3]>,
-    /// Mean speed along the path.
+    /// Mean speed along the path \[m/s\].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_mps: Option<f64>,
 }
@@ -98,15 +98,15 @@ pub struct Incise {
 /// Step `retract`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Retract {
-    /// Where the forceps close.
+pub struct RetractStep {
+    /// Place at which the forceps close \[m\].
     pub at_m: [f64; 3],
-    /// How far they pull.
+    /// Vector of the pull \[m\].
     pub by_m: [f64; 3],
-    /// How long they hold there before they let go.
+    /// Time between the pull and the release \[s\].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hold_s: f64,
-    /// Mean speed of the pull.
+    /// Mean speed of the pull \[m/s\].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_mps: Option<f64>,
 }
@@ -114,10 +114,10 @@ pub struct Retract {
 /// Steps `carve`, `tack` and `untack`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Along {
-    /// Where the ball's centre goes.
+pub struct PathStep {
+    /// Path of the ball's centre \[m\].
     pub path_m: Vec<[f64; 3]>,
-    /// Mean speed along the path.
+    /// Mean speed along the path \[m/s\].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_mps: Option<f64>,
 }
@@ -125,12 +125,12 @@ pub struct Along {
 /// Step `glue`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Glue {
-    /// Where the tool's centre goes.
+pub struct GlueStep {
+    /// Path of the tool's centre \[m\].
     pub path_m: Vec<[f64; 3]>,
-    /// Within what radius it joins.
+    /// Radius within which it joins tissue \[m\].
     pub reach_m: f64,
-    /// Mean speed along the path.
+    /// Mean speed along the path \[m/s\].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_mps: Option<f64>,
 }
@@ -138,8 +138,8 @@ pub struct Glue {
 /// Steps `undo` and `redo`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Times {
-    /// How many strokes.
+pub struct RevisionStep {
+    /// Number of edit batches.
     #[serde(default = "once")]
     pub times: u16,
 }
@@ -147,8 +147,8 @@ pub struct Times {
 /// Step `wait`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wait {
-    /// How long.
+pub struct WaitStep {
+    /// Duration \[s\].
     pub time_s: f64,
 }
 
@@ -161,25 +161,25 @@ fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
 
-/// Half of the room that a tool may go to, in every direction \[m\].
-const ROOM_M: f64 = 0.2;
+/// Half the width of the tool's workspace, in every direction \[m\].
+const WORKSPACE_M_MAX: f64 = 0.2;
 
 /// Most points of a path.
 const POINTS_MAX: f64 = 1000.0;
 
-/// Refuses a value of a field that is not within a range.
-pub(super) type Refuse<'a> = &'a dyn Fn(&str, f64, f64, f64) -> Result<(), FieldError>;
+/// Check that refuses a field's value outside a range.
+pub(super) type RangeCheck<'a> = &'a dyn Fn(&str, f64, f64, f64) -> Result<(), FieldError>;
 
-impl Action {
-    /// How many undos or redos it asks for.
-    pub(super) fn asks(&self) -> f64 {
+impl StepAction {
+    /// Number of undo or redo requests.
+    pub(super) fn revision_count(&self) -> f64 {
         match self {
             Self::Undo(step) | Self::Redo(step) => f64::from(step.times),
             _ => 0.0,
         }
     }
 
-    /// What it does, in one word, as a script calls it.
+    /// Kind of the action, in one word, as in scripts.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -197,7 +197,7 @@ impl Action {
         }
     }
 
-    /// Whether it needs tissue whose [`palpate_twin::Caps::instruments`] are there.
+    /// True if it needs tissue with [`palpate_twin::TissueCaps::instruments`].
     #[must_use]
     pub const fn needs_instruments(&self) -> bool {
         !matches!(
@@ -206,13 +206,13 @@ impl Action {
         )
     }
 
-    /// Whether it needs tissue that feels jaws.
+    /// True if it needs tissue that supports jaws.
     #[must_use]
     pub const fn needs_jaws(&self) -> bool {
         matches!(self, Self::Retract(_))
     }
 
-    /// The instrument of a step that takes one along a path, with the edge of a blade in `edge_m`.
+    /// Instrument of a step along a path, with the edge `edge_m` of a blade.
     pub(super) fn instrument(&self, edge_m: [f64; 3]) -> Instrument {
         match self {
             Self::Incise(_) => Instrument::Scalpel {
@@ -228,11 +228,11 @@ impl Action {
         }
     }
 
-    /// Check every field; `refuse` knows the step.
-    pub(super) fn validate(&self, refuse: Refuse<'_>) -> Result<(), FieldError> {
+    /// Checks every field; `refuse` adds the step to the error.
+    pub(super) fn validate(&self, refuse: RangeCheck<'_>) -> Result<(), FieldError> {
         let place = |field: &str, at_m: &[f64]| {
             at_m.iter()
-                .try_for_each(|&x_m| refuse(field, x_m, -ROOM_M, ROOM_M))
+                .try_for_each(|&x_m| refuse(field, x_m, -WORKSPACE_M_MAX, WORKSPACE_M_MAX))
         };
         let path = |path_m: &[[f64; 3]]| {
             refuse(

@@ -2,11 +2,13 @@
 
 use palpate_twin::Instrument;
 
-use super::step::{Along, Glue, Incise, Move, Press, Retract, Times, Wait};
+use super::step::{
+    GlueStep, InciseStep, MoveStep, PathStep, PressStep, RetractStep, RevisionStep, WaitStep,
+};
 use super::*;
 
-fn step(name: &str, action: Action) -> Step {
-    Step {
+fn step(name: &str, action: StepAction) -> ProcedureStep {
+    ProcedureStep {
         name: (!name.is_empty()).then(|| name.to_owned()),
         action,
     }
@@ -16,16 +18,16 @@ fn path(depth_m: f64) -> Vec<[f64; 3]> {
     vec![[-0.01, 0.0, depth_m], [0.01, 0.0, depth_m]]
 }
 
-/// One step of every kind.
+/// Procedure with one step of every kind.
 fn all() -> ProcedureParams {
-    let along = || Along {
+    let along = || PathStep {
         path_m: path(-0.004),
         speed_mps: None,
     };
     let steps = vec![
         step(
             "go",
-            Action::Move(Move {
+            StepAction::Move(MoveStep {
                 to_m: [0.0, 0.0, 0.03],
                 speed_mps: None,
                 time_s: Some(0.5),
@@ -33,7 +35,7 @@ fn all() -> ProcedureParams {
         ),
         step(
             "press",
-            Action::Press(Press {
+            StepAction::Press(PressStep {
                 site_m: [0.01, 0.0],
                 depth_m: 0.003,
                 hold_s: 0.2,
@@ -42,7 +44,7 @@ fn all() -> ProcedureParams {
         ),
         step(
             "open",
-            Action::Incise(Incise {
+            StepAction::Incise(InciseStep {
                 path_m: path(0.0),
                 depth_m: 0.006,
                 edge_m: None,
@@ -51,27 +53,27 @@ fn all() -> ProcedureParams {
         ),
         step(
             "",
-            Action::Retract(Retract {
+            StepAction::Retract(RetractStep {
                 at_m: [0.0, 0.0, 0.001],
                 by_m: [0.0, 0.004, 0.004],
                 hold_s: 0.1,
                 speed_mps: None,
             }),
         ),
-        step("scoop", Action::Carve(along())),
+        step("scoop", StepAction::Carve(along())),
         step(
             "close",
-            Action::Glue(Glue {
+            StepAction::Glue(GlueStep {
                 path_m: path(0.005),
                 reach_m: 0.004,
                 speed_mps: None,
             }),
         ),
-        step("pin", Action::Tack(along())),
-        step("unpin", Action::Untack(along())),
-        step("back", Action::Undo(Times { times: 2 })),
-        step("again", Action::Redo(Times { times: 1 })),
-        step("rest", Action::Wait(Wait { time_s: 0.3 })),
+        step("pin", StepAction::Tack(along())),
+        step("unpin", StepAction::Untack(along())),
+        step("back", StepAction::Undo(RevisionStep { times: 2 })),
+        step("again", StepAction::Redo(RevisionStep { times: 1 })),
+        step("rest", StepAction::Wait(WaitStep { time_s: 0.3 })),
     ];
     ProcedureParams {
         name: "all".into(),
@@ -81,7 +83,7 @@ fn all() -> ProcedureParams {
 }
 
 #[test]
-fn steps_follow_each_other_and_end_where_they_began() {
+fn steps_are_consecutive_and_return_to_start() {
     let params = all();
     assert_eq!(params.validate(), Ok(()));
     let spans = params.spans();
@@ -92,19 +94,19 @@ fn steps_follow_each_other_and_end_where_they_began() {
         assert!(pair[0].end_s <= pair[1].start_s && pair[0].start_s < pair[0].end_s);
         assert_eq!(pair[0].phase + 1, pair[1].phase);
     }
-    let procedure = Procedure::new(&params);
-    for at_s in [0.0, params.length_s(), 1e9, f64::INFINITY] {
+    let procedure = params.to_path();
+    for at_s in [0.0, params.duration_s(), 1e9, f64::INFINITY] {
         assert_eq!(procedure.intent(at_s).position_m, params.start_m());
     }
 }
 
-/// A hand cannot jump: positions are as smooth as their velocity says, at every tick.
+/// Positions are as smooth as their velocity demands, at every tick: a hand cannot jump.
 #[test]
 fn velocity_is_the_slope_of_position() {
     let params = all();
-    let procedure = Procedure::new(&params);
+    let procedure = params.to_path();
     let mut at_s = 1e-3;
-    while at_s < params.length_s() {
+    while at_s < params.duration_s() {
         let [before, now, after] = [-1e-6, 0.0, 1e-6].map(|by_s| procedure.intent(at_s + by_s));
         for axis in 0..4 {
             let slope = (after.position_m[axis] - before.position_m[axis]) / 2e-6;
@@ -117,14 +119,14 @@ fn velocity_is_the_slope_of_position() {
     }
 }
 
-/// No instrument acts on its way to and from its path, and each acts along the whole of it.
+/// No instrument acts on the way to or from its path, and each acts along the whole of it.
 #[test]
-fn tp_08_an_instrument_acts_in_its_step_alone_and_is_clear_of_the_tissue_when_it_begins_and_ends() {
+fn tp_08_instrument_acts_only_in_its_step_and_switches_clear_of_tissue() {
     let params = all();
-    let (procedure, spans) = (Procedure::new(&params), params.spans());
+    let (procedure, spans) = (params.to_path(), params.spans());
     let mut before = Intent::default();
-    let mut seen = [0; 6];
-    for tick in 0..(params.length_s() * 1e3) as u32 {
+    let mut ticks_of = [0; 6];
+    for tick in 0..(params.duration_s() * 1e3) as u32 {
         let intent = procedure.intent(f64::from(tick) * 1e-3);
         let index = match intent.instrument {
             Instrument::Blunt => 0,
@@ -134,7 +136,7 @@ fn tp_08_an_instrument_acts_in_its_step_alone_and_is_clear_of_the_tissue_when_it
             Instrument::Tack => 4,
             Instrument::Untack => 5,
         };
-        seen[index] += 1;
+        ticks_of[index] += 1;
         if intent.instrument != before.instrument {
             let edge_m = match (intent.instrument, before.instrument) {
                 (Instrument::Scalpel { edge_m }, _) | (_, Instrument::Scalpel { edge_m }) => {
@@ -147,7 +149,7 @@ fn tp_08_an_instrument_acts_in_its_step_alone_and_is_clear_of_the_tissue_when_it
         }
         before = intent;
     }
-    assert!(seen.iter().all(|&ticks| ticks > 100), "{seen:?}");
+    assert!(ticks_of.iter().all(|&ticks| ticks > 100), "{ticks_of:?}");
     let open = &spans[2];
     let middle = procedure.intent(0.5 * (open.start_s + open.end_s));
     let Instrument::Scalpel { edge_m } = middle.instrument else {
@@ -159,11 +161,11 @@ fn tp_08_an_instrument_acts_in_its_step_alone_and_is_clear_of_the_tissue_when_it
 }
 
 #[test]
-fn jaws_close_to_pull_and_revisions_are_counted() {
+fn jaws_close_during_retract_and_revisions_count_up() {
     let params = all();
-    let (procedure, spans) = (Procedure::new(&params), params.spans());
+    let (procedure, spans) = (params.to_path(), params.spans());
     let mut closed = 0;
-    for tick in 0..(params.length_s() * 1e3) as u32 {
+    for tick in 0..(params.duration_s() * 1e3) as u32 {
         let intent = procedure.intent(f64::from(tick) * 1e-3);
         closed += u32::from(intent.closed);
         assert!(!intent.closed || intent.phase == spans[3].phase);
@@ -175,15 +177,15 @@ fn jaws_close_to_pull_and_revisions_are_counted() {
 }
 
 #[test]
-fn a_wrong_field_is_refused_by_step_name_and_field() {
-    let wrong = |index: usize, action: Action| {
+fn invalid_step_error_names_step_and_field() {
+    let wrong = |index: usize, action: StepAction| {
         let mut params = all();
         params.step[index].action = action;
         params.validate().expect_err("out of range").to_string()
     };
     let text = wrong(
         2,
-        Action::Incise(Incise {
+        StepAction::Incise(InciseStep {
             path_m: path(0.0),
             depth_m: 0.5,
             edge_m: None,
@@ -193,7 +195,7 @@ fn a_wrong_field_is_refused_by_step_name_and_field() {
     assert_eq!(text, "step 3 `open`: depth_m is 0.5; expected 0 to 0.1");
     let text = wrong(
         4,
-        Action::Carve(Along {
+        StepAction::Carve(PathStep {
             path_m: vec![],
             speed_mps: None,
         }),
@@ -202,7 +204,7 @@ fn a_wrong_field_is_refused_by_step_name_and_field() {
         text.contains("step 5 `scoop`: number of points of path_m is 0; expected 1"),
         "{text}"
     );
-    let text = wrong(0, Action::Wait(Wait { time_s: f64::NAN }));
+    let text = wrong(0, StepAction::Wait(WaitStep { time_s: f64::NAN }));
     assert!(text.contains("step 1 `go`: time_s is NaN"), "{text}");
     let mut twice = all();
     twice.step[1].name = Some("go".into());
@@ -212,11 +214,16 @@ fn a_wrong_field_is_refused_by_step_name_and_field() {
         "{text}"
     );
     assert!(ProcedureParams::default().validate().is_err(), "no steps");
-    // refused before it is laid out
-    let mut often = all();
-    often.step = (0..900)
-        .map(|nth| step(&nth.to_string(), Action::Undo(Times { times: 1000 })))
+    // refused before the segments are computed
+    let mut repeated = all();
+    repeated.step = (0..900)
+        .map(|nth| {
+            step(
+                &nth.to_string(),
+                StepAction::Undo(RevisionStep { times: 1000 }),
+            )
+        })
         .collect();
-    let text = often.validate().expect_err("often").to_string();
+    let text = repeated.validate().expect_err("often").to_string();
     assert!(text.contains("undo and redo steps is 900000"), "{text}");
 }

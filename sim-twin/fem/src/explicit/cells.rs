@@ -1,35 +1,35 @@
-//! Cells: what they pull their corners with.
+//! Forces of the cells on their corners.
 //!
-//! Source: hexahedra with one point (Flanagan and Belytschko 1981) in the modes of a box: the eight
-//! corner values are one whole motion, three linear modes, which the law strains, and four hourglass
-//! modes, which a stiffness holds. A row of cells is a row of numbers in memory, so no lists of
-//! neighbours are read. Forces go by the row too, those of the two ends of a cell in one sum.
+//! Source: hexahedra with one point (Flanagan and Belytschko 1981) in the modes of a box. The eight corner
+//! values are one rigid mode, three linear modes, which the law strains, and four hourglass modes with a
+//! stiffness. A row of cells is contiguous in memory, so no neighbour lists are read. Forces are scattered by
+//! row too, those of the two ends of a cell in one sum.
 //!
-//! Symbols: `u` displacement, `f` impulse; corner `a` of a cell is at its first one plus 1, the row
-//! and the plane by the bits of `a`.
+//! Symbols: `u` displacement, `f` impulse. Corner `a` of a cell is at the first corner plus 1, the row and
+//! the plane, by the bits of `a`.
 
-use super::lane::LANES;
-use super::laws::Lanes;
+use super::laws::SimdLaw;
+use super::simd::SIMD_WIDTH;
 use multiversion::multiversion;
 
 /// One component of a field on a grid.
 pub(super) type Field = Vec<f32>;
-type Row = [f32; LANES];
+type Row = [f32; SIMD_WIDTH];
 
-/// Most cells of a run.
-pub(super) const RUN: usize = 8 * LANES;
-const WIDE: usize = RUN + LANES;
+/// Largest number of cells of a run.
+pub(super) const RUN_MAX: usize = 8 * SIMD_WIDTH;
+const WIDE: usize = RUN_MAX + SIMD_WIDTH;
 
-/// What the cells of a grid are.
+/// Constant data of the cells of a grid.
 #[derive(Debug, Clone)]
 pub(super) struct Cells {
-    /// Distance of a corner from the first one.
+    /// Index offsets of the corners from the first one.
     pub(super) corners: [usize; 8],
-    /// Shear modulus times volume at first; zero where no cell is.
+    /// Initial shear modulus times volume; zero where there is no cell.
     pub(super) mu: Field,
-    /// Second modulus times volume at first.
+    /// Initial second modulus times volume.
     pub(super) lambda: Field,
-    /// Demand on the step at rest over that which the cell may have without more mass, at most 1.
+    /// Demand on the step at rest over the limit without added mass, at most 1.
     pub(super) demand: Field,
     /// Gradient of a linear mode along its own axis, a quarter of the inverse edge.
     pub(super) slope: [f32; 3],
@@ -37,22 +37,22 @@ pub(super) struct Cells {
     pub(super) hourglass: [f32; 4],
 }
 
-/// Shear and second modulus times volume, now.
-pub(super) type Stiff<'a> = [&'a Field; 2];
+/// Present shear and second modulus times volume.
+pub(super) type CellModuli<'a> = [&'a Field; 2];
 
-/// First cell and number of cells, a multiple of [`LANES`] and at most [`RUN`].
+/// First cell and number of cells, a multiple of [`SIMD_WIDTH`] and at most [`RUN_MAX`].
 pub(super) type Run = (usize, usize);
 
-/// What a pass over cells found.
+/// Totals of a pass over cells.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Found {
+pub(super) struct PassTotals {
     pub(super) energy: f64,
-    /// Greatest demand on the step, 1 at rest, as a squared frequency.
+    /// Largest demand on the step as a squared frequency, 1 at rest.
     pub(super) demand: f32,
 }
 
-impl Found {
-    pub(super) fn join(self, other: Self) -> Self {
+impl PassTotals {
+    pub(super) fn merge(self, other: Self) -> Self {
         Self {
             energy: self.energy + other.energy,
             demand: self.demand.max(other.demand),
@@ -60,49 +60,49 @@ impl Found {
     }
 }
 
-/// Impulses that cells add to.
+/// Impulse fields to which cells add.
 #[derive(Debug)]
-pub(super) struct Onto<'a> {
+pub(super) struct ForceTarget<'a> {
     /// Node of the first of `own`.
-    pub(super) from: usize,
-    /// Those of a chunk's nodes.
+    pub(super) first_node: usize,
+    /// Impulses of a chunk's nodes.
     pub(super) own: [&'a mut [f32]; 3],
-    /// Those of the plane beyond, if it is another chunk's; nothing if there is none.
-    pub(super) over: [&'a mut [f32]; 3],
+    /// Impulses of the plane beyond, if it is another chunk's; empty if there is none.
+    pub(super) overlap: [&'a mut [f32]; 3],
 }
 
-impl<'a> Onto<'a> {
-    /// The whole field.
+impl<'a> ForceTarget<'a> {
+    /// Targets the whole field.
     pub(super) fn whole(f: &'a mut [Field; 3]) -> Self {
         Self {
-            from: 0,
+            first_node: 0,
             own: f.each_mut().map(Vec::as_mut_slice),
-            over: [(); 3].map(|()| <&mut [f32]>::default()),
+            overlap: [(); 3].map(|()| <&mut [f32]>::default()),
         }
     }
 
-    /// Takes rows of both ends of cells from the nodes that begin at `to`. Beyond the plane beyond,
-    /// rows are those of no cell, and zero.
+    /// Subtracts rows of both ends of cells from the nodes that begin at `to`. Rows beyond the next plane
+    /// belong to no cell and are zero.
     #[inline(always)]
     fn take(&mut self, axis: usize, to: usize, near: &[f32], far: &[f32]) {
-        let (own, over) = (&mut *self.own[axis], &mut *self.over[axis]);
-        let at = to - self.from;
+        let (own, over) = (&mut *self.own[axis], &mut *self.overlap[axis]);
+        let at = to - self.first_node;
         let first = own.len().saturating_sub(at).min(near.len());
         if first > 0 {
-            take(&mut own[at..at + first], &near[..first], &far[..first]);
+            subtract_sum(&mut own[at..at + first], &near[..first], &far[..first]);
         }
         if first < near.len() && !over.is_empty() {
             let at = at + first - own.len();
             let end = over.len().min(at + near.len() - first);
             if at < end {
-                take(&mut over[at..end], &near[first..], &far[first..]);
+                subtract_sum(&mut over[at..end], &near[first..], &far[first..]);
             }
         }
     }
 }
 
-/// Forces of a run by corner and component. Those of the far end in x stand one place on, so that
-/// both ends of a row are one sum.
+/// Forces of a run by corner and component. Those of the far end in x are shifted by one place, so that both
+/// ends of a row are one sum.
 #[derive(Debug, Clone)]
 pub(super) struct Buffer(Box<[[[f32; WIDE]; 3]; 8]>);
 
@@ -111,19 +111,19 @@ impl Buffer {
         Self(Box::new([[[0.0; WIDE]; 3]; 8]))
     }
 
-    /// Forces of some lanes, by component and corner.
+    /// Stores the forces of one SIMD block, by component and corner.
     #[inline(always)]
     pub(super) fn set(&mut self, first: usize, out: &[[Row; 8]; 3]) {
         for (a, rows) in self.0.iter_mut().enumerate() {
             let to = first + (a & 1);
             for (i, row) in rows.iter_mut().enumerate() {
-                row[to..to + LANES].copy_from_slice(&out[i][a]);
+                row[to..to + SIMD_WIDTH].copy_from_slice(&out[i][a]);
             }
         }
     }
 }
 
-/// A row of lanes. Fields are longer than any run by a plane, a row and [`WIDE`].
+/// Returns a SIMD block. Fields are longer than any run by a plane, a row and [`WIDE`].
 #[inline(always)]
 pub(super) fn row(field: &[f32], at: usize) -> &Row {
     field[at..]
@@ -131,7 +131,7 @@ pub(super) fn row(field: &[f32], at: usize) -> &Row {
         .expect("fields are padded beyond the last run")
 }
 
-/// Modes that are strained, and that are held, of one component of the corners.
+/// Returns the linear and the hourglass modes of one component of the corners.
 #[inline(always)]
 pub(super) fn modes(x: [f32; 8]) -> ([f32; 3], [f32; 4]) {
     let sum = [x[0] + x[1], x[2] + x[3], x[4] + x[5], x[6] + x[7]];
@@ -159,7 +159,7 @@ pub(super) fn modes(x: [f32; 8]) -> ([f32; 3], [f32; 4]) {
     )
 }
 
-/// Corner values of modes.
+/// Returns the corner values of modes.
 #[inline(always)]
 pub(super) fn corners([x, y, z]: [f32; 3], [xy, xz, yz, xyz]: [f32; 4]) -> [f32; 8] {
     let low = [-z, x - xz, y - yz, xy - xyz];
@@ -175,16 +175,16 @@ pub(super) fn corners([x, y, z]: [f32; 3], [xy, xz, yz, xyz]: [f32; 4]) -> [f32;
     out
 }
 
-/// Forces of one cell by component and corner; with `BOOKS` its energy and demand.
+/// Returns the forces of one cell by component and corner; with `WITH_ENERGY` also its energy and demand.
 #[inline(always)]
-fn cell<const BOOKS: bool, L: Lanes>(
-    law: L,
+pub(super) fn cell_forces<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
+    law: &L,
     x: [[f32; 8]; 3],
     mu: f32,
     lambda: f32,
     cells: &Cells,
 ) -> ([[f32; 8]; 3], f32, f32) {
-    let (s, held) = (cells.slope, cells.hourglass);
+    let (s, hourglass_stiffness) = (cells.slope, cells.hourglass);
     let (mut linear, mut hourglass) = ([[0.0; 3]; 3], [[0.0; 4]; 3]);
     for i in 0..3 {
         (linear[i], hourglass[i]) = modes(x[i]);
@@ -195,63 +195,63 @@ fn cell<const BOOKS: bool, L: Lanes>(
             gradient[3 * axis + i] = linear[i][axis] * s[axis];
         }
     }
-    let strained = law.strain(gradient, mu, lambda);
+    let response = law.response(gradient, mu, lambda);
     let mut out = [[0.0; 8]; 3];
-    let mut twice = 0.0;
+    let mut hourglass_energy2 = 0.0;
     for i in 0..3 {
-        let (mut pulled, mut resisted) = ([0.0; 3], [0.0; 4]);
+        let (mut stress_modes, mut hourglass_forces) = ([0.0; 3], [0.0; 4]);
         for axis in 0..3 {
-            pulled[axis] = strained.stress[3 * axis + i] * s[axis];
+            stress_modes[axis] = response.stress[3 * axis + i] * s[axis];
         }
         for m in 0..4 {
-            resisted[m] = held[m] * mu * hourglass[i][m];
-            if BOOKS {
-                twice = resisted[m].mul_add(hourglass[i][m], twice);
+            hourglass_forces[m] = hourglass_stiffness[m] * mu * hourglass[i][m];
+            if WITH_ENERGY {
+                hourglass_energy2 = hourglass_forces[m].mul_add(hourglass[i][m], hourglass_energy2);
             }
         }
-        out[i] = corners(pulled, resisted);
+        out[i] = corners(stress_modes, hourglass_forces);
     }
     let mut demand = 0.0;
-    if BOOKS {
+    if WITH_ENERGY {
         let square = [s[0] * s[0], s[1] * s[1], s[2] * s[2]];
-        for (shrunk, square) in strained.shrunk.iter().zip(square) {
-            demand = shrunk.mul_add(square, demand);
+        for (wave_stiffness, square) in response.wave_stiffness.iter().zip(square) {
+            demand = wave_stiffness.mul_add(square, demand);
         }
         demand /= square[0] + square[1] + square[2];
     }
-    (out, strained.energy + 0.5 * twice, demand)
+    (out, response.energy + 0.5 * hourglass_energy2, demand)
 }
 
-/// Cells that pull, at which displacements, and how much that counts.
+/// Cells of a pass, their displacements and the weight of their forces.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pulling<'a> {
+pub(super) struct ForcePass<'a> {
     pub(super) cells: &'a Cells,
-    pub(super) stiff: Stiff<'a>,
+    pub(super) moduli: CellModuli<'a>,
     pub(super) runs: &'a [Run],
     pub(super) weight: f32,
     pub(super) u: &'a [Field; 3],
 }
 
-/// Forces of a run into the buffer, and demands of its cells.
+/// Writes the forces of a run to the buffer, and the demands of its cells.
 #[inline(always)]
-fn fill<const BOOKS: bool, L: Lanes>(
-    law: L,
-    pulling: &Pulling,
+fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
+    law: &L,
+    pass: &ForcePass,
     run: Run,
     buffer: &mut Buffer,
-    needs: &mut [f32],
-) -> Found {
-    let Pulling {
+    cell_demands: &mut [f32],
+) -> PassTotals {
+    let ForcePass {
         cells,
-        stiff,
+        moduli,
         weight,
         u,
         ..
-    } = *pulling;
+    } = *pass;
     let (start, length) = run;
-    let mut found = Found::default();
-    let (mut energies, mut demands) = ([0.0_f32; LANES], [0.0_f32; LANES]);
-    for first in (0..length).step_by(LANES) {
+    let mut totals = PassTotals::default();
+    let (mut energies, mut demands) = ([0.0_f32; SIMD_WIDTH], [0.0_f32; SIMD_WIDTH]);
+    for first in (0..length).step_by(SIMD_WIDTH) {
         let at = start + first;
         let mut x: [[&Row; 8]; 3] = [[row(&u[0], at); 8]; 3];
         for (x, u) in x.iter_mut().zip(u) {
@@ -259,24 +259,24 @@ fn fill<const BOOKS: bool, L: Lanes>(
                 *x = row(u, at + corner);
             }
         }
-        let (mu, lambda) = (row(stiff[0], at), row(stiff[1], at));
-        let mut out = [[[0.0_f32; LANES]; 8]; 3];
-        let (mut energy, mut demand) = ([0.0_f32; LANES], [0.0_f32; LANES]);
-        for l in 0..LANES {
+        let (mu, lambda) = (row(moduli[0], at), row(moduli[1], at));
+        let mut out = [[[0.0_f32; SIMD_WIDTH]; 8]; 3];
+        let (mut energy, mut demand) = ([0.0_f32; SIMD_WIDTH], [0.0_f32; SIMD_WIDTH]);
+        for l in 0..SIMD_WIDTH {
             let own = std::array::from_fn(|i| std::array::from_fn(|a| x[i][a][l]));
-            let (pull, stored, need) =
-                cell::<BOOKS, L>(law, own, mu[l] * weight, lambda[l] * weight, cells);
+            let (forces, stored, cell_demand) =
+                cell_forces::<WITH_ENERGY, L>(law, own, mu[l] * weight, lambda[l] * weight, cells);
             for i in 0..3 {
                 for a in 0..8 {
-                    out[i][a][l] = pull[i][a];
+                    out[i][a][l] = forces[i][a];
                 }
             }
-            (energy[l], demand[l]) = (stored, need);
+            (energy[l], demand[l]) = (stored, cell_demand);
         }
         buffer.set(first, &out);
-        if BOOKS {
+        if WITH_ENERGY {
             let own = row(&cells.demand, at);
-            for l in 0..LANES {
+            for l in 0..SIMD_WIDTH {
                 energies[l] += energy[l];
                 demand[l] *= own[l];
                 demands[l] = if demand[l] > demands[l] {
@@ -284,118 +284,91 @@ fn fill<const BOOKS: bool, L: Lanes>(
                 } else {
                     demands[l]
                 };
-                // what is not a number has fallen in
+                // a cell with a NaN demand has collapsed
                 demands[l] = if demand[l] >= 0.0 {
                     demands[l]
                 } else {
                     f32::MAX
                 };
             }
-            needs[first..first + LANES].copy_from_slice(&demand);
+            cell_demands[first..first + SIMD_WIDTH].copy_from_slice(&demand);
         }
     }
-    if BOOKS {
-        found.energy = energies.iter().copied().map(f64::from).sum::<f64>() / f64::from(weight);
-        found.demand = demands.iter().fold(0.0, |a, &b| a.max(b));
+    if WITH_ENERGY {
+        totals.energy = energies.iter().copied().map(f64::from).sum::<f64>() / f64::from(weight);
+        totals.demand = demands.iter().fold(0.0, |a, &b| a.max(b));
     }
-    found
+    totals
 }
 
 #[inline(always)]
-fn take(f: &mut [f32], near: &[f32], far: &[f32]) {
+fn subtract_sum(f: &mut [f32], near: &[f32], far: &[f32]) {
     for ((f, near), far) in f.iter_mut().zip(near).zip(far) {
         *f -= near + far;
     }
 }
 
-/// Takes the forces in the buffer from the impulses of a run's corners.
+/// Subtracts the forces in the buffer from the impulses of a run's corners.
 #[inline(always)]
-pub(super) fn scatter(cells: &Cells, run: Run, onto: &mut Onto, buffer: &mut Buffer) {
+pub(super) fn scatter(cells: &Cells, run: Run, target: &mut ForceTarget, buffer: &mut Buffer) {
     let (start, length) = run;
-    // what a longer run left behind
+    // clear the remainder of a longer run
     for a in [0, 2, 4, 6] {
         for i in 0..3 {
-            buffer.0[a][i][length..length + LANES].fill(0.0);
-            buffer.0[a + 1][i][length + 1..(length + LANES).min(WIDE)].fill(0.0);
+            buffer.0[a][i][length..length + SIMD_WIDTH].fill(0.0);
+            buffer.0[a + 1][i][length + 1..(length + SIMD_WIDTH).min(WIDE)].fill(0.0);
         }
     }
-    let wide = length + LANES;
+    let wide = length + SIMD_WIDTH;
     for i in 0..3 {
         for a in [0, 2, 4, 6] {
             let (near, far) = (&buffer.0[a][i][..wide], &buffer.0[a + 1][i][..wide]);
-            onto.take(i, start + cells.corners[a], near, far);
+            target.take(i, start + cells.corners[a], near, far);
         }
     }
 }
 
-/// Takes what cells pull from the impulses.
+/// Subtracts the forces of cells from the impulses.
 #[inline(always)]
-fn pull_runs<const BOOKS: bool, L: Lanes>(
-    law: L,
-    pulling: &Pulling,
-    onto: &mut Onto,
+fn add_run_forces<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
+    law: &L,
+    pass: &ForcePass,
+    target: &mut ForceTarget,
     buffer: &mut Buffer,
-    needs: &mut [f32],
-) -> Found {
-    let mut found = Found::default();
-    for &run in pulling.runs {
-        let needs = if BOOKS {
-            &mut needs[run.0 - onto.from..]
+    cell_demands: &mut [f32],
+) -> PassTotals {
+    let mut totals = PassTotals::default();
+    for &run in pass.runs {
+        let cell_demands = if WITH_ENERGY {
+            &mut cell_demands[run.0..]
         } else {
-            &mut *needs
+            &mut *cell_demands
         };
-        found = found.join(fill::<BOOKS, L>(law, pulling, run, buffer, needs));
-        scatter(pulling.cells, run, onto, buffer);
+        totals = totals.merge(fill::<WITH_ENERGY, L>(law, pass, run, buffer, cell_demands));
+        scatter(pass.cells, run, target, buffer);
     }
-    found
+    totals
 }
 
-/// As [`pull_runs`], without energies and demands.
+/// As [`add_run_forces`], without energies and demands.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn pull<L: Lanes>(law: L, pulling: &Pulling, onto: &mut Onto, buffer: &mut Buffer) {
-    pull_runs::<false, L>(law, pulling, onto, buffer, &mut []);
-}
-
-/// As [`pull_runs`], with energies and demands, those of the cells at `onto`'s places in the slice too.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn pull_and_book<L: Lanes>(
-    law: L,
-    pulling: &Pulling,
-    onto: &mut Onto,
+pub(super) fn add_forces<L: SimdLaw + ?Sized>(
+    law: &L,
+    pass: &ForcePass,
+    target: &mut ForceTarget,
     buffer: &mut Buffer,
-    needs: &mut [f32],
-) -> Found {
-    pull_runs::<true, L>(law, pulling, onto, buffer, needs)
+) {
+    add_run_forces::<false, L>(law, pass, target, buffer, &mut []);
 }
 
-/// As [`pull`], one cell after the other.
-#[cfg(test)]
-pub(super) fn pull_plainly<L: Lanes>(law: L, pulling: &Pulling, f: &mut [Field; 3]) {
-    let Pulling {
-        cells,
-        stiff,
-        weight,
-        u,
-        ..
-    } = *pulling;
-    for &(start, length) in pulling.runs {
-        // by component, corner and cell
-        let mut out = vec![[[0.0; 8]; 3]; length];
-        for (own, at) in out.iter_mut().zip(start..) {
-            let x = std::array::from_fn(|i| cells.corners.map(|corner| u[i][at + corner]));
-            let (mu, lambda) = (stiff[0][at] * weight, stiff[1][at] * weight);
-            *own = cell::<false, L>(law, x, mu, lambda, cells).0;
-        }
-        for (i, f) in f.iter_mut().enumerate() {
-            for a in [0, 2, 4, 6] {
-                for place in 0..=length {
-                    let near = out.get(place).map_or(0.0, |own| own[i][a]);
-                    let far = place
-                        .checked_sub(1)
-                        .map_or(0.0, |before| out[before][i][a + 1]);
-                    f[start + place + cells.corners[a]] -= near + far;
-                }
-            }
-        }
-    }
+/// As [`add_run_forces`], with energies and demands; those of the cells are written to the slice.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
+pub(super) fn add_forces_with_energy<L: SimdLaw + ?Sized>(
+    law: &L,
+    pass: &ForcePass,
+    target: &mut ForceTarget,
+    buffer: &mut Buffer,
+    cell_demands: &mut [f32],
+) -> PassTotals {
+    add_run_forces::<true, L>(law, pass, target, buffer, cell_demands)
 }

@@ -1,79 +1,81 @@
-//! Friction between one tool and what it touches.
+//! Friction between one tool and the surface.
 //!
-//! Source: Coulomb's law with an elastic stage before the slip (Curnier 1984): a spring between tool
-//! and tissue whose force never exceeds `friction` times the normal force. A spring that becomes
-//! stiffer keeps its force, one that becomes softer its length, so that neither makes energy.
+//! Source: Coulomb's law with an elastic stage before slip (Curnier 1984): a spring between tool and tissue
+//! whose force never exceeds `friction` times the normal force. A spring that becomes stiffer keeps its
+//! force, one that becomes softer its length. Neither generates energy.
 
-use super::skin::Met;
+use super::skin::ToolContact;
 use palpate_twin::Vec3;
 use palpate_twin::law::Real;
 
-/// Tangential over normal stiffness of the contact.
+/// Ratio of tangential to normal stiffness of the contact.
 const TANGENT: f64 = 0.5;
 
-/// The spring.
+/// Tangential spring between a tool and the surface.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Stick {
-    /// How far the tool is ahead of what sticks to it.
-    pub(super) way: [f64; 3],
+pub(super) struct FrictionSpring {
+    /// Displacement of the tool relative to the sticking surface.
+    pub(super) extension: [f64; 3],
     pub(super) stiffness: f64,
-    /// Energy that slipping took and that is not booked yet.
-    pub(super) spent: f64,
+    /// Energy dissipated by slip and not yet in the energy balance.
+    pub(super) dissipated: f64,
 }
 
-impl Stick {
-    /// Stored energy.
+impl FrictionSpring {
+    /// Returns the stored energy.
     pub(super) fn energy(&self) -> f64 {
-        0.5 * self.stiffness * Vec3::from(self.way).norm_squared()
+        0.5 * self.stiffness * Vec3::from(self.extension).norm_squared()
     }
 
-    /// Energy taken since the last time.
-    pub(super) fn take_spent(&mut self) -> f64 {
-        std::mem::take(&mut self.spent)
-    }
-
-    /// The contact is over.
-    pub(super) fn let_go(&mut self) {
+    /// Ends the contact; the stored energy is dissipated.
+    pub(super) fn release(&mut self) {
         let energy = self.energy();
         *self = Self {
-            spent: self.spent + energy,
+            dissipated: self.dissipated + energy,
             ..Self::default()
         };
     }
 
-    /// Force on the tool.
+    /// Returns the force on the tool.
     pub(super) fn force(&self) -> [f32; 3] {
-        self.way.map(|way| f32::of(-self.stiffness * way))
+        self.extension
+            .map(|extension| f32::of(-self.stiffness * extension))
     }
 
-    /// Goes on by `dt` with a tool of velocity `speed`; gives the force on the tool.
-    pub(super) fn step(&mut self, met: &Met, speed: Vec3, dt: f64, friction: f64) -> [f32; 3] {
+    /// Advances by `dt` with a tool of velocity `speed`; returns the force on the tool.
+    pub(super) fn step(
+        &mut self,
+        contact: &ToolContact,
+        speed: Vec3,
+        dt: f64,
+        friction: f64,
+    ) -> [f32; 3] {
         let before = self.energy();
-        let out = Vec3::from(met.force);
+        let out = Vec3::from(contact.force);
         let size = out.norm();
         if !(size > 0.0 && size.is_finite()) {
-            self.let_go();
+            self.release();
             return [0.0; 3];
         }
         let normal = out / size;
-        let stiffness = TANGENT * f64::from(met.slope);
-        let mut way = Vec3::from(self.way);
-        let pulled = way * self.stiffness;
+        let stiffness = TANGENT * f64::from(contact.stiffness);
+        let mut extension = Vec3::from(self.extension);
+        let force_before = extension * self.stiffness;
         if stiffness > self.stiffness {
-            way *= self.stiffness / stiffness;
+            extension *= self.stiffness / stiffness;
         }
-        way -= normal * normal.dot(&way);
-        let relative = (speed - Vec3::from(met.velocity.map(f64::from))) * dt;
-        way += relative - normal * normal.dot(&relative);
+        extension -= normal * normal.dot(&extension);
+        let relative = (speed - Vec3::from(contact.velocity.map(f64::from))) * dt;
+        extension += relative - normal * normal.dot(&relative);
         let limit = friction * size / stiffness;
-        let long = way.norm();
-        if long > limit {
-            way *= limit / long;
+        let length = extension.norm();
+        if length > limit {
+            extension *= limit / length;
         }
-        (self.way, self.stiffness) = (way.into(), stiffness);
-        // of this way, half was made against the force before, as nodes and tools count it
-        let work = 0.5 * (pulled + way * stiffness).dot(&relative);
-        self.spent += before + work - self.energy();
+        (self.extension, self.stiffness) = (extension.into(), stiffness);
+        // the work uses the mean of the forces before and after, as for nodes and tools
+        let work = 0.5 * (force_before + extension * stiffness).dot(&relative);
+        self.dissipated += before + work - self.energy();
         self.force()
     }
 }

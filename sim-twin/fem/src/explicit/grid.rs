@@ -1,77 +1,78 @@
-//! One grid of the nested ones: its cells, its nodes, and when they go.
+//! One grid of the nested ones: its cells, its nodes, and their step classes.
 //!
-//! Source: ours. Cells and nodes share one numbering, x fastest, so that a cell is where its first
-//! node is. Planes of equal cost are a slab: its cells push and its nodes go every `2^class`
-//! sub-steps. Nodes that hang on the grid above or that the finer grid hangs on go with
-//! [`super::seam`]. A chunk is what is summed on its own, see [`super::shares`].
+//! Source: ours. Cells and nodes share one numbering, x fastest; a cell has the index of its first node.
+//! Planes of equal cost form a slab: its cells and nodes step every `2^class` sub-steps. Nodes that hang on
+//! the coarser grid, or on which the finer grid hangs, step with [`super::hanging_nodes`]. A chunk is the
+//! unit of summation, see [`super::chunks`].
 
 use super::cells::{Cells, Field, Run};
-use super::viscous::{PAST, Viscous};
+use super::viscous::{MEMORY_LEN, Viscous};
 use std::ops::Range;
 
-/// Planes that go together.
+/// Planes that step together.
 #[derive(Debug, Clone)]
 pub(super) struct Slab {
-    /// Its cells push every `2^class` sub-steps.
+    /// Step class: its cells act every `2^class` sub-steps.
     pub(super) class: usize,
     pub(super) runs: Vec<Run>,
-    /// Those with viscous cells.
+    /// Runs with viscous cells.
     pub(super) viscous: Vec<Run>,
 }
 
-/// A range of nodes that go every `2^class` sub-steps.
+/// Range of nodes that step every `2^class` sub-steps.
 #[derive(Debug, Clone)]
-pub(super) struct Sheet {
+pub(super) struct NodeRange {
     pub(super) class: usize,
     pub(super) nodes: Range<usize>,
 }
 
-/// Planes of cells that are worked on together, with the nodes below and between them; the last has
-/// the grid's last plane of nodes too. What they are depends on the grid and on nothing else.
+/// Planes of cells that are processed together, with the nodes below and between them; the last chunk
+/// includes the grid's last plane of nodes. Chunks depend on the grid alone.
 #[derive(Debug, Clone)]
 pub(super) struct Chunk {
     pub(super) slabs: Range<usize>,
-    pub(super) sheets: Range<usize>,
-    /// Places of its cells and nodes in fields; the chunks of a grid divide them without a gap.
+    pub(super) node_ranges: Range<usize>,
+    /// Index range of its cells and nodes in fields; the chunks of a grid partition them.
     pub(super) places: Range<usize>,
 }
 
-/// What never changes of one grid.
+/// Constant data of one grid.
 #[derive(Debug, Clone)]
 pub(super) struct Grid {
     /// Nodes along the axes.
     pub(super) nodes: [usize; 3],
-    /// Distance of neighbours along z: a plane, padded to whole lanes, so that no lanes are shared.
+    /// Index distance of neighbours along z: a plane padded to a multiple of the SIMD width, so that planes
+    /// share no block.
     pub(super) plane: usize,
-    /// Edges of a cell.
+    /// Edge lengths of a cell.
     pub(super) edge: [f64; 3],
-    /// Its first node.
+    /// Position of its first node.
     pub(super) low: [f64; 3],
     pub(super) cells: Cells,
-    /// What is viscous of them, if anything is.
+    /// Viscous parameters of the cells, if any is viscous.
     pub(super) viscous: Option<Viscous>,
     pub(super) slabs: Vec<Slab>,
-    pub(super) sheets: Vec<Sheet>,
+    pub(super) node_ranges: Vec<NodeRange>,
     pub(super) chunks: Vec<Chunk>,
-    /// Mass of every node that goes with its sheet or a seam, what hangs on it included.
+    /// Mass of every node that steps with its range or a rim, including the nodes that hang on it.
     pub(super) mass: Field,
-    /// Inverse mass of those that go with their sheet, else 0.
-    pub(super) ease: Field,
+    /// Inverse mass of the nodes that step with their range, else 0.
+    pub(super) inverse_mass: Field,
 }
 
 impl Grid {
-    /// Number of the node or cell at a place of the grid.
-    pub(super) fn at(&self, [x, y, z]: [usize; 3]) -> usize {
+    /// Returns the index of the node or cell at a position of the grid.
+    pub(super) fn index(&self, [x, y, z]: [usize; 3]) -> usize {
         x + self.nodes[0] * y + self.plane * z
     }
 
-    /// Nodes, with the padding of planes.
+    /// Returns the number of nodes including the padding of planes.
     pub(super) fn count(&self) -> usize {
         self.plane * self.nodes[2]
     }
 
-    /// Place of a node at rest.
-    pub(super) fn rest(&self, node: usize) -> [f64; 3] {
+    /// Returns the position of a node at rest.
+    pub(super) fn rest_position(&self, node: usize) -> [f64; 3] {
         let in_plane = node % self.plane;
         let index = [
             in_plane % self.nodes[0],
@@ -82,22 +83,22 @@ impl Grid {
     }
 }
 
-/// What changes of one grid: displacements, speeds, and impulses over the shortest sub-step.
+/// State of one grid: displacements, velocities, and impulses over the shortest sub-step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Motion {
-    /// As [`Grid::mass`], with what squeezed cells add.
+    /// Mass as [`Grid::mass`], with the added mass of squeezed cells.
     pub(super) mass: Field,
-    /// As [`Grid::ease`], of the masses now.
-    pub(super) ease: Field,
-    /// Stiffness of every cell over that at first.
-    pub(super) stiffened: Field,
-    /// As [`Cells::mu`] and [`Cells::lambda`], now.
-    pub(super) stiff: [Field; 2],
+    /// Inverse mass as [`Grid::inverse_mass`], of the present masses.
+    pub(super) inverse_mass: Field,
+    /// Stiffness of every cell over its initial one.
+    pub(super) stiffness_ratio: Field,
+    /// Present moduli, as [`Cells::mu`] and [`Cells::lambda`].
+    pub(super) moduli: [Field; 2],
     pub(super) u: [Field; 3],
     pub(super) v: [Field; 3],
     pub(super) f: [Field; 3],
-    /// What viscous cells remember; nothing if none is.
-    pub(super) past: Vec<Field>,
+    /// Memory of viscous cells; empty if there are none.
+    pub(super) viscous_memory: Vec<Field>,
 }
 
 impl Motion {
@@ -105,15 +106,22 @@ impl Motion {
         let zero = || [(); 3].map(|()| vec![0.0; grid.mass.len()]);
         Self {
             mass: grid.mass.clone(),
-            ease: grid.ease.clone(),
-            stiffened: vec![1.0; grid.mass.len()],
-            stiff: [grid.cells.mu.clone(), grid.cells.lambda.clone()],
+            inverse_mass: grid.inverse_mass.clone(),
+            stiffness_ratio: vec![1.0; grid.mass.len()],
+            moduli: [grid.cells.mu.clone(), grid.cells.lambda.clone()],
             u: zero(),
             v: zero(),
             f: zero(),
-            past: vec![vec![0.0; grid.mass.len()]; if grid.viscous.is_some() { PAST } else { 0 }],
+            viscous_memory: vec![
+                vec![0.0; grid.mass.len()];
+                if grid.viscous.is_some() {
+                    MEMORY_LEN
+                } else {
+                    0
+                }
+            ],
         }
     }
 }
 
-palpate_twin::frozen!(Motion: mass, ease, stiffened, stiff, u, v, f, past);
+palpate_twin::snapshot_parts!(Motion: mass, inverse_mass, stiffness_ratio, moduli, u, v, f, viscous_memory);

@@ -1,119 +1,114 @@
-//! Continuum tissue at the servo's rate: explicit dynamics in single precision on nested grids.
+//! Continuum tissue at the servo rate: explicit dynamics in single precision on nested grids.
 //!
-//! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007). `laws` are the
-//! laws, `lane` the one of the block test, `cells` the elements, `grid` one grid with what moves on it, `motion` how its nodes go,
-//! `seam` what ties it to the coarser one, `skin` the contact with
-//! `points` for one face, `friction` what drags, `jaws` tools of two
-//! bodies, `squeeze` what deep presses cost, `estimate` what the mesh does to a force, and how that goes on,
-//! `coupled` what stiff cells do instead of more sub-steps with the factor in `factor`, `viscous` what is viscous,
-//! `shares` what a chunk of cells works with, `build` makes all of them, `edit` changes stiffness, `step` is one tick,
-//! `path` where tools go in it, `state` what a snapshot holds. Inside, lengths are over the
-//! shortest edge, stresses over the largest shear modulus, densities over the largest.
+//! Source: total-Lagrangian explicit dynamics (Miller, Joldes, Lance and Wittek 2007).
 //!
-//! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is
-//! any [`Family`], one for all cells. Damping is proportional to mass.
+//! Model: `build` constructs it from `material` and `schedule`, which assigns step classes and chunks. `grid`
+//! is one grid with its motion, `hanging_nodes` its constraints to the coarser grid. `laws` are the material
+//! laws, `simd` the functions they use, `cells` the elements, `viscous` the viscous parts. `skin` is the
+//! surface, `face_points` the contact points of a face.
+//!
+//! Step: `step` is one tick, `tool_path` the motion of tools within it, `chunks` the work on chunks of cells,
+//! `leapfrog` the integration of nodes. `mass_scaling` limits the step of squeezed cells. `coupled_inertia`
+//! integrates stiff cells linearly implicitly with the factor in `cholesky`. `friction` and `jaws` are parts
+//! of the contact; `estimate` computes mesh error and slope of a force. `edit` changes stiffness, `state` is
+//! the content of a snapshot.
+//!
+//! Internally, lengths are divided by the shortest edge, stresses by the largest shear modulus, densities by
+//! the largest.
+//!
+//! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is any
+//! [`LawFamily`], one for all cells. Damping is proportional to mass.
 
 mod build;
 mod cells;
-mod coupled;
+mod cholesky;
+mod chunks;
+mod coupled_inertia;
 mod edit;
 mod estimate;
-mod factor;
+mod face_points;
 mod friction;
 mod grid;
+mod hanging_nodes;
 mod jaws;
-mod lane;
 mod laws;
-mod matter;
-mod motion;
-mod path;
-mod points;
+mod leapfrog;
+mod mass_scaling;
+mod material;
 mod schedule;
-mod seam;
-mod shares;
+mod simd;
 mod skin;
-mod squeeze;
 mod state;
 mod step;
 #[cfg(test)]
 mod tests;
+mod tool_path;
 mod viscous;
 
-use crate::Masked;
+use crate::FallbackPredictor;
 use build::{CLASSES, Model};
-pub use coupled::Stiff;
-use coupled::{Coupled, Room};
-use palpate_geometry::mesh::nested::Nested;
+use chunks::ChunkScratch;
+pub use coupled_inertia::StiffCellMethod;
+use coupled_inertia::{CoupledInertia, CoupledScratch};
+use mass_scaling::MassLoads;
+use palpate_geometry::mesh::nested_grid::NestedGrid;
 use palpate_twin::Vec3;
-use palpate_twin::hold::Hold;
-use palpate_twin::law::viscous::ViscousError;
-use palpate_twin::law::{Family, FamilyError, Moduli, Viscosity};
+use palpate_twin::extrapolation::ReactionExtrapolator;
+use palpate_twin::law::{CellMaterial, LawFamily};
 use palpate_twin::twin::{
-    Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
+    Edit, EditError, EditReport, Reaction, Snapshot, SnapshotError, Tissue, TissueCaps, TissueView,
+    Tool,
 };
-use shares::Shares;
-use skin::{Met, Touches};
-use squeeze::Loads;
+use skin::{ToolContact, TouchedFace};
 use state::{BODIES, State, TOOLS};
 use std::sync::Arc;
 
-/// What one may choose; all but the damping without units.
+/// Parameters of an [`ExplicitTissue`]; without units unless a unit is stated.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// Rate at which motion dies out \[1/s\], proportional to mass; at least 0.
-    pub damping_hz: f64,
+pub struct ExplicitParams {
+    /// Rate at which motion decays \[1/s\], proportional to mass; at least 0.
+    pub damping_per_s: f64,
     /// Stiffness of the hourglass modes over that of a Laplacian with the cell's shear modulus.
     pub hourglass: f64,
-    /// Step over the largest that the tissue at rest bears, in (0, 1).
-    pub safety: f64,
-    /// Contact stiffness over shear modulus a face's shorter edge.
+    /// Contact stiffness over the ratio of shear modulus to the shorter edge of a face.
     pub contact_stiffness: f64,
-    /// Gauss points along each edge of a face, 1 to 4.
-    pub order: usize,
-    /// Classes of sub-steps, 1 (all cells alike) to 5 (the slowest go 16 times less often).
+    /// Number of sub-step classes: 1 (one step for all cells) to 5 (the slowest cells step 16 times less
+    /// often).
     pub classes: usize,
-    /// Coulomb's coefficient between tools and the top, at least 0.
+    /// Coulomb's friction coefficient between tools and the top, at least 0.
     pub friction: f64,
-    /// Coulomb's coefficient of jaws, at least 0, where it exceeds [`Params::friction`]; without it
-    /// jaws are not felt, and a tool that has them is a ball.
+    /// Coulomb's friction coefficient of jaws, at least 0, used where it exceeds
+    /// [`ExplicitParams::friction`]. Without it, a tool with jaws acts as a sphere.
     pub jaw_friction: Option<f64>,
-    /// Sub-steps a millisecond beyond which [`Params::stiff`] says what becomes of cells, 1 to 1 000 000.
+    /// Sub-steps per millisecond, 1 to 1 000 000; [`ExplicitParams::stiff_cells`] treats cells that need
+    /// more.
     pub substeps_max: u32,
-    /// What becomes of cells that ask for more sub-steps.
-    pub stiff: Stiff,
-    /// The law of all cells.
-    pub law: Family,
+    /// Treatment of cells that need more sub-steps.
+    pub stiff_cells: StiffCellMethod,
+    /// Law of all cells.
+    pub law: LawFamily,
 }
 
-impl Default for Params {
+impl Default for ExplicitParams {
     fn default() -> Self {
         Self {
-            damping_hz: 10.0,
+            damping_per_s: 10.0,
             hourglass: 1.5,
-            safety: 0.75,
             contact_stiffness: 40.0,
-            order: 3,
             classes: 1,
             friction: 0.0,
             jaw_friction: None,
             substeps_max: 32,
-            stiff: Stiff::default(),
-            law: Family::NeoHookean,
+            stiff_cells: StiffCellMethod::default(),
+            law: LawFamily::NeoHookean,
         }
     }
 }
 
-impl Params {
-    fn check_law(&self) -> Result<(), ExplicitError> {
-        self.law.check().map_err(|source| ExplicitError::Law {
-            law: self.law.name(),
-            source,
-        })
-    }
-
+impl ExplicitParams {
     fn check(&self) -> Result<(), ExplicitError> {
         let rules = [
-            ("damping_hz", self.damping_hz, 0.0..=1e6, "0 to 1e6"),
+            ("damping_per_s", self.damping_per_s, 0.0..=1e6, "0 to 1e6"),
             (
                 "hourglass",
                 self.hourglass,
@@ -121,18 +116,11 @@ impl Params {
                 "above 0, at most 10",
             ),
             (
-                "safety",
-                self.safety,
-                ABOVE..=1.0 - f64::EPSILON,
-                "above 0, below 1",
-            ),
-            (
                 "contact_stiffness",
                 self.contact_stiffness,
                 ABOVE..=1e4,
                 "above 0, at most 1e4",
             ),
-            ("order", self.order as f64, 1.0..=4.0, "1 to 4"),
             (
                 "classes",
                 self.classes as f64,
@@ -153,7 +141,7 @@ impl Params {
                 "0 to 10",
             ),
         ];
-        // a range has no place for what is not a number
+        // a range contains no NaN
         match rules.into_iter().find(|rule| !rule.2.contains(&rule.1)) {
             Some((field, value, _, expected)) => Err(ExplicitError::Param {
                 field,
@@ -165,121 +153,79 @@ impl Params {
     }
 }
 
-/// The least number above 0.
+/// Smallest number above 0.
 const ABOVE: f64 = f64::MIN_POSITIVE;
 
-/// What the cells of one grid are made of, x fastest; cells that a finer grid replaces count for
-/// nothing and are there so that the places are those of the grid.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stuff {
-    /// Moduli of every cell.
-    pub moduli: Vec<Moduli>,
-    /// Density of every cell \[kg/m^3\].
-    pub densities_kgpm3: Vec<f64>,
-}
+/// Ratio of the step to the largest stable one of the tissue at rest.
+const SAFETY: f64 = 0.75;
 
-/// Why there is no such tissue.
+/// Reason why a tissue cannot be constructed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ExplicitError {
-    /// Materials are not given for every grid.
-    #[error("materials of {found} grids for {levels}")]
-    Levels {
-        /// Grids of the block.
-        levels: usize,
-        /// Materials given.
-        found: usize,
-    },
-    /// Materials are not one a cell.
-    #[error("grid {level} has {cells} cells and materials of {found}")]
-    Cells {
-        /// The grid, 0 the coarsest.
-        level: usize,
-        /// Its cells.
-        cells: usize,
-        /// Materials given.
-        found: usize,
-    },
-    /// A modulus or density is out of range.
+    /// Modulus or density out of range.
     #[error(
         "cell {cell} of grid {level} needs a shear modulus and a density above 0, and a second modulus of at least 0, all finite"
     )]
     Material {
-        /// The grid.
+        /// Grid.
         level: usize,
-        /// The cell.
+        /// Cell.
         cell: usize,
     },
-    /// The explicit solver cannot take a law.
-    #[error("the explicit solver cannot take the law `{law}`: {source}")]
-    Law {
-        /// Its name.
-        law: &'static str,
-        /// What is wrong.
-        source: FamilyError,
-    },
-    /// A viscosity is out of range.
-    #[error("cell {cell} of grid {level}: {source}")]
-    Viscosity {
-        /// The grid.
-        level: usize,
-        /// The cell.
-        cell: usize,
-        /// What is wrong.
-        source: ViscousError,
-    },
-    /// A parameter is out of range.
+    /// Parameter out of range.
     #[error("`{field}` is {value}; expected {expected}")]
     Param {
-        /// Its name.
+        /// Name of the parameter.
         field: &'static str,
-        /// Its value.
+        /// Value of the parameter.
         value: f64,
-        /// What would be right.
+        /// Valid range.
         expected: &'static str,
     },
 }
 
-/// A tissue of nested grids, stepped explicitly.
+/// Tissue of nested grids, integrated explicitly.
 ///
-/// Steps are pure: same state, tools and `dt_s`, same bits. Tools of the same index are the same tool
-/// from step to step. A `dt_s` that is not in \[0, 0.01\] s does nothing.
+/// Steps are deterministic: the same state, tools and `dt_s` produce the same bits. Tools are identified by
+/// their index from step to step. A `dt_s` outside \[0, 0.01\] s changes nothing.
 #[derive(Debug)]
-pub struct Explicit {
+pub struct ExplicitTissue {
     model: Arc<Model>,
     state: State,
-    shares: Shares,
-    touches: Touches,
-    loads: Loads,
-    room: Room,
-    /// What the stiffness of every cell was before an edit, by grid.
-    stiffened: Vec<Vec<f32>>,
-    /// Time by which a force is ahead of its depth at a speed, as far as every cell is so viscous.
-    lag: f64,
-    /// Energy that viscous cells took and that is not booked yet.
+    chunk_scratch: ChunkScratch,
+    /// Faces that the present tool body touches, among which friction is distributed.
+    touches: Vec<TouchedFace>,
+    loads: MassLoads,
+    coupled_scratch: CoupledScratch,
+    /// Stiffness ratio of every cell before an edit, by grid.
+    stiffness_before_edit: Vec<Vec<f32>>,
+    /// Least time, over all cells, by which the depth lags behind the force; 0 if any cell is elastic.
+    viscous_lag: f64,
+    /// Energy dissipated by viscous cells and not yet in the energy balance.
     heat: f64,
-    /// Faces near every body of a tool.
+    /// Faces near each tool body.
     near: [Vec<u32>; BODIES],
-    /// What every body met at the end of the tick.
-    met: [Met; BODIES],
-    /// Mean force and torque on every body over the tick, without unit.
+    /// Contact of each tool body at the end of the tick.
+    tool_contacts: [ToolContact; BODIES],
+    /// Mean force and torque on each tool body over the tick, without units.
     mean: [(Vec3, Vec3); BODIES],
-    surface: Surface,
-    seen_m: Vec<Vec3>,
-    /// Farthest that a node of the top is from its rest.
-    moved: f32,
-    hold: Hold,
-    masked: Option<Box<Masked>>,
+    surface: ViewSurface,
+    surface_m: Vec<Vec3>,
+    /// Largest displacement of a node of the top.
+    top_displacement_max: f32,
+    extrapolator: ReactionExtrapolator,
+    fallback: Option<Box<FallbackPredictor>>,
 }
 
-/// What a view shows: top nodes by grid, and their triangles.
+/// Surface of a view: top nodes by grid, and their triangles.
 #[derive(Debug, Clone)]
-struct Surface {
+struct ViewSurface {
     nodes: Vec<(u32, u32)>,
     rest_m: Vec<Vec3>,
     triangles: Vec<[u32; 3]>,
 }
 
-impl Surface {
+impl ViewSurface {
     fn new(model: &Model) -> Self {
         let faces = &model.skin.faces;
         let mut nodes: Vec<(u32, u32)> = faces
@@ -295,7 +241,7 @@ impl Surface {
         });
         let triangles = triangles.collect();
         let rest = |&(grid, node): &(u32, u32)| {
-            let rest = model.grids[grid as usize].rest(node as usize);
+            let rest = model.grids[grid as usize].rest_position(node as usize);
             model.origin_m + Vec3::from(rest) * model.length_m
         };
         Self {
@@ -306,76 +252,70 @@ impl Surface {
     }
 }
 
-impl Explicit {
-    /// A tissue at rest.
+impl ExplicitTissue {
+    /// Constructs a tissue at rest from cells by grid, x fastest. Cells that a finer grid replaces are
+    /// ignored; they keep the indices equal to those of the grid. The branch of a viscous cell keeps its
+    /// stiffness when an edit changes that of its cell.
     ///
     /// # Errors
-    /// Names the grid, cell or parameter that is unfit.
-    pub fn new(nested: &Nested, stuff: &[Stuff], params: &Params) -> Result<Self, ExplicitError> {
-        Self::with_viscosity(nested, stuff, &[], params)
-    }
-
-    /// A tissue at rest whose cells have viscosities, a list a grid as [`Stuff`]; no lists are an
-    /// elastic tissue. Moduli are those of a sudden strain. A branch keeps its stiffness when an edit
-    /// changes that of its cell.
+    /// The grid and cell, or the parameter, that is out of range.
     ///
-    /// # Errors
-    /// Names the grid, cell or parameter that is unfit.
-    pub fn with_viscosity(
-        nested: &Nested,
-        stuff: &[Stuff],
-        viscosities: &[Vec<Viscosity>],
-        params: &Params,
+    /// # Panics
+    /// If there is not one entry per cell of every grid.
+    pub fn new(
+        nested: &NestedGrid,
+        cell_materials: &[Vec<CellMaterial>],
+        params: &ExplicitParams,
     ) -> Result<Self, ExplicitError> {
-        let model = Model::new(nested, stuff, viscosities, params)?;
-        Ok(Self::of(Arc::new(model)))
+        let model = Model::new(nested, cell_materials, params)?;
+        Ok(Self::from_model(Arc::new(model)))
     }
 
-    fn of(model: Arc<Model>) -> Self {
+    fn from_model(model: Arc<Model>) -> Self {
         let faces = model.skin.faces.len();
-        let surface = Surface::new(&model);
+        let surface = ViewSurface::new(&model);
         Self {
             state: State::new(&model),
-            shares: Shares::new(&model),
-            touches: Touches::new(&model.skin),
-            loads: Loads::new(&model.grids),
-            room: Room::new(model.coupled.as_ref()),
-            stiffened: model
+            chunk_scratch: ChunkScratch::new(&model),
+            touches: Vec::with_capacity(faces),
+            loads: MassLoads::new(&model.grids),
+            coupled_scratch: CoupledScratch::new(model.coupled_inertia.as_ref()),
+            stiffness_before_edit: model
                 .grids
                 .iter()
                 .map(|g| vec![1.0; g.mass.len()])
                 .collect(),
-            lag: estimate::lag(&model.grids),
+            viscous_lag: estimate::viscous_lag(&model.grids),
             heat: 0.0,
             near: [(); BODIES].map(|()| Vec::with_capacity(faces)),
-            met: [Met::default(); BODIES],
+            tool_contacts: [ToolContact::default(); BODIES],
             mean: [(Vec3::zeros(), Vec3::zeros()); BODIES],
-            seen_m: surface.rest_m.clone(),
-            moved: 0.0,
-            hold: Hold::default(),
-            masked: None,
+            surface_m: surface.rest_m.clone(),
+            top_displacement_max: 0.0,
+            extrapolator: ReactionExtrapolator::default(),
+            fallback: None,
             surface,
             model,
         }
     }
 
-    /// The same tissue, whose steps without time ask a condensed table of it.
+    /// Uses a condensed table for steps without time: the deadline fallback.
     #[must_use]
-    pub fn with_table(self, masked: Masked) -> Self {
+    pub fn with_table(self, fallback: FallbackPredictor) -> Self {
         Self {
-            masked: Some(Box::new(masked)),
+            fallback: Some(Box::new(fallback)),
             ..self
         }
     }
 
-    /// Longest sub-step of the finest cells at rest \[s\].
+    /// Returns the longest sub-step of the finest cells at rest \[s\].
     #[must_use]
     pub fn substep_s(&self) -> f64 {
         self.model.step() * self.model.time_s
     }
 
-    /// Cells of every class, coarsest grid first; those of class `c` go every `2^c` sub-steps.
-    /// Padding to whole lanes counts.
+    /// Returns the number of cells of each class over all grids; cells of class `c` step every `2^c`
+    /// sub-steps. Padding to the SIMD width counts.
     #[must_use]
     pub fn class_cells(&self) -> [usize; CLASSES] {
         let mut cells = [0; CLASSES];
@@ -385,115 +325,111 @@ impl Explicit {
         cells
     }
 
-    /// Demand of the deformed cells on the step, 1 at rest, as a squared frequency.
-    #[must_use]
-    pub fn demand(&self) -> f64 {
-        f64::from(self.state.demand)
-    }
-
-    /// How often cells had fallen in and the tissue was let back towards its rest.
+    /// Returns the number of times that cells collapsed and the tissue was reset towards its rest.
     #[must_use]
     pub fn collapses(&self) -> u64 {
         self.state.collapses
     }
 
-    /// Mass that squeezed cells have now beyond that at rest \[kg\].
+    /// Returns the present mass of squeezed cells beyond that at rest \[kg\].
     #[must_use]
-    pub fn added_mass_kg(&self) -> f64 {
+    pub fn squeezed_added_mass_kg(&self) -> f64 {
         let pairs = self.model.grids.iter().zip(&self.state.motions);
         let sum = |field: &[f32]| field.iter().copied().map(f64::from).sum::<f64>();
         let added = pairs.map(|(grid, motion)| sum(&motion.mass) - sum(&grid.mass));
         added.sum::<f64>() * self.model.mass_kg()
     }
 
-    /// Nodes that stiff cells couple, by [`Params::substeps_max`], and numbers that a sub-step reads
-    /// twice for that.
+    /// Returns the number of nodes that stiff cells couple (see [`ExplicitParams::substeps_max`]), and the number of
+    /// entries of their factor, which a sub-step reads twice.
     #[must_use]
-    pub fn coupled(&self) -> (usize, usize) {
-        self.model.coupled.as_ref().map_or((0, 0), Coupled::size)
+    pub fn coupling_size(&self) -> (usize, usize) {
+        self.model
+            .coupled_inertia
+            .as_ref()
+            .map_or((0, 0), CoupledInertia::size)
     }
 
-    /// Mass that stiff cells have at rest beyond their own, with [`Stiff::Mass`] \[kg\].
+    /// Returns the mass added to stiff cells at rest by [`StiffCellMethod::MassScaling`] \[kg\].
     #[must_use]
-    pub fn stiff_mass_kg(&self) -> f64 {
-        self.model.added * self.model.mass_kg()
+    pub fn stiff_added_mass_kg(&self) -> f64 {
+        self.model.added_mass * self.model.mass_kg()
     }
 
-    /// Brings the surface that [`Tissue::view`] shows up to date.
-    fn see(&mut self) {
+    /// Updates the surface of [`Tissue::view`].
+    fn update_surface(&mut self) {
         let nodes = self.surface.nodes.iter().zip(&self.surface.rest_m);
         let mut moved2 = 0.0_f32;
-        for (seen_m, (&(grid, node), rest_m)) in self.seen_m.iter_mut().zip(nodes) {
+        for (position_m, (&(grid, node), rest_m)) in self.surface_m.iter_mut().zip(nodes) {
             let [x, y, z] = &self.state.motions[grid as usize].u;
             let at = node as usize;
             let u = [x[at], y[at], z[at]];
             moved2 = moved2.max(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
-            *seen_m = rest_m + Vec3::from(u.map(f64::from)) * self.model.length_m;
+            *position_m = rest_m + Vec3::from(u.map(f64::from)) * self.model.length_m;
         }
-        self.moved = moved2.sqrt();
+        self.top_displacement_max = moved2.sqrt();
     }
 }
 
-impl Clone for Explicit {
+impl Clone for ExplicitTissue {
     /// Shares the model and copies the state; the copy's lists have their full capacity.
     fn clone(&self) -> Self {
-        let mut copy = Self::of(Arc::clone(&self.model));
+        let mut copy = Self::from_model(Arc::clone(&self.model));
         copy.state = self.state.clone();
-        (copy.hold, copy.masked) = (self.hold, self.masked.clone());
+        (copy.extrapolator, copy.fallback) = (self.extrapolator, self.fallback.clone());
         copy.loads
             .set_loaded(copy.state.demand * copy.state.stiffest);
-        copy.see();
+        copy.update_surface();
         copy
     }
 }
 
-impl Tissue for Explicit {
-    fn caps(&self) -> Caps {
-        Caps {
+impl Tissue for ExplicitTissue {
+    fn caps(&self) -> TissueCaps {
+        TissueCaps {
             shafts: true,
             jaws: self.model.params.jaw_friction.is_some(),
             dt_s_max: 1e-3,
-            stiffness_edits: true,
             region_edits: true,
-            ..Caps::new("fem", self.model.free, self.model.cells, TOOLS)
+            ..TissueCaps::new("fem", self.model.free, self.model.cells, TOOLS)
         }
     }
 
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
         if dt_s == 0.0 {
-            self.hold.answer(tools, reactions);
-            if let Some(masked) = &mut self.masked {
-                masked.refine(&self.hold, tools, reactions);
+            self.extrapolator.extrapolate(tools, reactions);
+            if let Some(fallback) = &mut self.fallback {
+                fallback.refine(&self.extrapolator, tools, reactions);
             }
             return;
         }
         self.advance(tools, dt_s, reactions);
-        self.hold.keep(tools, dt_s, reactions);
+        self.extrapolator.record(tools, dt_s, reactions);
     }
 
     fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
-        self.change(edit)
+        self.apply_edit(edit)
     }
 
-    fn view(&self) -> View<'_> {
-        let shown = &self.surface;
-        View::new(
-            &self.seen_m,
-            &shown.rest_m,
-            &shown.triangles,
+    fn view(&self) -> TissueView<'_> {
+        let surface = &self.surface;
+        TissueView::new(
+            &self.surface_m,
+            &surface.rest_m,
+            &surface.triangles,
             self.state.ledger,
         )
     }
 
-    fn freeze(&self, snapshot: &mut Snapshot) {
-        snapshot.fill(&[&self.state, &self.hold], None);
+    fn save(&self, snapshot: &mut Snapshot) {
+        snapshot.encode(&[&self.state, &self.extrapolator], None);
     }
 
-    fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        snapshot.pour(&mut [&mut self.state, &mut self.hold], None)?;
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+        snapshot.decode(&mut [&mut self.state, &mut self.extrapolator], None)?;
         self.loads
             .set_loaded(self.state.demand * self.state.stiffest);
-        self.see();
+        self.update_surface();
         Ok(())
     }
 }

@@ -1,55 +1,47 @@
-//! One tick: as many sub-steps as the finest cells need now, fewer for coarser ones.
+//! One tick: as many sub-steps as the finest cells need, fewer for coarser ones.
 //!
-//! Source: reversible multiple time stepping by impulses (Tuckerman, Berne and Martyna 1992): cells
-//! of class `c` push for `2^c` sub-steps at once, every `2^c` sub-steps; nodes go in steps of the
-//! fastest cells around them. Half impulses begin and end a tick, so that the state after it is
-//! one in time. Tools go evenly from where they were to where they are; the reaction is the mean
-//! force over that way, so that its work is what the ledger books.
+//! Source: reversible multiple time stepping by impulses (Tuckerman, Berne and Martyna 1992). Cells of class
+//! `c` act for `2^c` sub-steps at once, every `2^c` sub-steps; nodes step with the fastest adjacent cells.
+//! Half impulses begin and end a tick, so that the state after it belongs to one time. Tools move uniformly
+//! from their last to their present pose. The reaction is the mean force over that displacement, so that its
+//! work is the one in the energy balance.
 
-use super::Explicit;
+use super::ExplicitTissue;
 use super::build::Model;
-use super::cells::Found;
-use super::estimate::Touch;
+use super::cells::PassTotals;
+use super::estimate::TouchEstimate;
 use super::friction;
 use super::grid::Grid;
 use super::jaws;
-use super::motion::Pace;
-use super::path::Path;
-use super::shares::Due;
-use super::skin::{Beat, Met};
-use super::squeeze::FALLEN;
+use super::leapfrog::{self, StepFactors};
+use super::mass_scaling::DEMAND_COLLAPSED;
+use super::skin::{DueForces, ToolContact};
 use super::state::{BODIES, TOOLS, ToolState};
+use super::tool_path::ToolPath;
 use palpate_twin::Vec3;
-use palpate_twin::contact::usable;
+use palpate_twin::contact::is_usable;
 use palpate_twin::law::Real;
-use palpate_twin::twin::{Ledger, Reaction, Tool};
+use palpate_twin::twin::{Reaction, TissueEnergy, Tool};
 use std::sync::Arc;
 
-/// Longest tick that is taken at all \[s\].
+/// Longest accepted tick \[s\].
 const DT_MAX_S: f64 = 1e-2;
-/// Fastest that a node may go, over the speed of pressure waves.
-const FAST: f64 = 2.0;
+/// Largest velocity of a node, over the speed of pressure waves.
+const SPEED_MAX_RATIO: f64 = 2.0;
 
-/// Energy below which an untouched tissue lies still, over that of one cell strained by one: a
-/// thousandth of a millionth of a press.
-const STILL: f64 = 1e-6;
+/// Energy below which an untouched tissue is set to rest, over that of one cell under unit strain: 1e-9 of
+/// the energy of a press.
+const SETTLED_ENERGY_RATIO: f64 = 1e-6;
 
-/// How a tick is cut.
+/// Sub-steps of a tick.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) substeps: u32,
     pub(super) dt: f64,
 }
 
-/// Impulses on the tools, summed over a tick.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    push: Vec3,
-    twist: Vec3,
-}
-
-impl Explicit {
-    /// The body of [`palpate_twin::Tissue::step`].
+impl ExplicitTissue {
+    /// Advances the tissue by one tick of [`palpate_twin::Tissue::step`].
     pub(super) fn advance(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
         reactions.fill(Reaction::default());
         if !(dt_s > 0.0 && dt_s <= DT_MAX_S) {
@@ -59,97 +51,108 @@ impl Explicit {
         let plan = self.plan(dt_s);
         let bodies = jaws::bodies(tools, self.model.params.jaw_friction.is_some());
         let paths = self.admit(&bodies);
-        self.list(&paths, plan.dt * f64::from(plan.substeps));
-        if self.rest() {
+        self.list_near_faces(&paths, plan.dt * f64::from(plan.substeps));
+        if self.settle_if_quiet() {
             return;
         }
-        self.state.still = false;
+        self.state.settled = false;
         if self.state.stale {
-            self.begin(&paths);
+            self.recompute_forces(&paths);
         }
-        self.go(&paths, &plan);
-        // written so that what is not a number counts too
-        let sound = self.state.demand < FALLEN && self.state.ledger.stored_j().is_finite();
+        self.run_substeps(&paths, &plan);
+        // written so that NaN counts as unstable
+        let sound =
+            self.state.demand < DEMAND_COLLAPSED && self.state.ledger.stored_j().is_finite();
         if sound {
-            self.answer(&paths, tools, reactions);
+            self.write_reactions(&paths, tools, reactions);
         } else {
             self.collapse(&before);
         }
-        self.see();
-        let books = &mut self.state.ledger;
-        let gained = books.stored_j() - before.stored_j();
-        let explained = (books.tool_work_j - before.tool_work_j)
-            + (books.edit_j - before.edit_j)
-            + (books.mass_j - before.mass_j)
-            - (books.dissipated_j - before.dissipated_j);
-        books.residual_j = before.residual_j + gained - explained;
+        self.update_surface();
+        let balance = &mut self.state.ledger;
+        let gained = balance.stored_j() - before.stored_j();
+        let explained = (balance.tool_work_j - before.tool_work_j)
+            + (balance.edit_j - before.edit_j)
+            + (balance.mass_j - before.mass_j)
+            - (balance.dissipated_j - before.dissipated_j);
+        balance.residual_j = before.residual_j + gained - explained;
     }
 
-    /// Whether nothing touches and next to nothing moves: the tissue then lies still at no cost. What
-    /// little energy it had counts as dissipated.
-    fn rest(&mut self) -> bool {
-        let books = &mut self.state.ledger;
-        let stored_j = books.kinetic_j + books.elastic_j;
+    /// Sets the tissue to rest if nothing touches it and its energy is negligible; the tick then costs
+    /// nothing. The remaining energy counts as dissipated. Returns true if the tissue is at rest.
+    fn settle_if_quiet(&mut self) -> bool {
+        let balance = &mut self.state.ledger;
+        let stored_j = balance.kinetic_j + balance.elastic_j;
         let touched = self.near.iter().any(|list| !list.is_empty());
-        if touched || stored_j.is_nan() || stored_j > STILL * self.model.energy_j() {
+        if touched || stored_j.is_nan() || stored_j > SETTLED_ENERGY_RATIO * self.model.energy_j() {
             return false;
         }
-        if !self.state.still {
-            books.dissipated_j += books.stored_j();
-            (books.kinetic_j, books.elastic_j, books.contact_j) = (0.0, 0.0, 0.0);
-            self.state.lie_still();
-            self.see();
+        if !self.state.settled {
+            balance.dissipated_j += balance.stored_j();
+            (balance.kinetic_j, balance.elastic_j, balance.contact_j) = (0.0, 0.0, 0.0);
+            self.state.settle();
+            self.update_surface();
         }
         true
     }
 
-    /// Cells have fallen in: the tissue goes back towards its rest, and tools feel nothing until it
-    /// is sound again. What energy that takes counts as dissipated.
-    fn collapse(&mut self, before: &Ledger) {
-        self.state.let_back();
+    /// Resets the tissue halfway towards its rest after a collapse; tools measure no force until it is stable
+    /// again. The energy removed counts as dissipated.
+    fn collapse(&mut self, before: &TissueEnergy) {
+        self.state.relax_halfway();
         for tool in &mut self.state.tools {
-            *tool = ToolState::NEW;
+            *tool = ToolState::default();
         }
-        let found = self.energies();
+        let totals = self.energies();
         let stored_j = before.stored_j();
-        // what cannot be known yet stays in the books until the next tick
-        let left_j = (found.energy * self.model.energy_j()).min(stored_j);
-        self.state.ledger = Ledger {
+        // what is unknown here stays in the balance until the next tick
+        let left_j = (totals.energy * self.model.energy_j()).min(stored_j);
+        self.state.ledger = TissueEnergy {
             kinetic_j: 0.0,
             elastic_j: left_j,
             contact_j: 0.0,
             dissipated_j: before.dissipated_j + (stored_j - left_j),
             ..*before
         };
-        self.state.demand = found.demand;
-        self.weigh();
+        self.state.demand = totals.demand;
+        self.update_masses();
     }
 
-    /// Gives squeezed cells the mass that they need; books the kinetic energy that goes with it.
-    /// Gives what stiff cells had of it before, without unit.
-    pub(super) fn weigh(&mut self) -> f64 {
+    /// Updates the masses of squeezed cells and records the change of kinetic energy in the balance. Returns
+    /// the kinetic energy of coupled cells before, without units.
+    pub(super) fn update_masses(&mut self) -> f64 {
         let before = self.coupled_energy();
-        let (grids, seams) = (&self.model.grids, &self.model.seams);
+        let (grids, hanging_nodes) = (&self.model.grids, &self.model.hanging_nodes);
         let greatest = self.state.demand * self.state.stiffest;
-        let same = !self.loads.changes(greatest);
+        let unchanged = !self.loads.changes(greatest);
         let motions = &mut self.state.motions;
-        let (light, heavy) = self.loads.apply(greatest, grids, seams, motions);
-        let after = if same { before } else { self.coupled_energy() };
-        let (unit_j, books) = (self.model.energy_j(), &mut self.state.ledger);
-        books.kinetic_j = (heavy + after) * unit_j;
-        books.mass_j += (heavy + after - light - before) * unit_j;
+        let (light, heavy) = self.loads.apply(greatest, grids, hanging_nodes, motions);
+        let after = if unchanged {
+            before
+        } else {
+            self.coupled_energy()
+        };
+        let (unit_j, balance) = (self.model.energy_j(), &mut self.state.ledger);
+        balance.kinetic_j = (heavy + after) * unit_j;
+        balance.mass_j += (heavy + after - light - before) * unit_j;
         before
     }
 
-    /// Kinetic energy in what couples the nodes of stiff cells, without unit.
+    /// Returns the kinetic energy of the coupled inertia, without units.
     fn coupled_energy(&mut self) -> f64 {
-        let coupled = self.model.coupled.as_ref();
-        let twice = coupled
-            .map(|coupled| coupled.twice(&self.state.motions, |motion| &motion.v, &mut self.room));
+        let coupled = self.model.coupled_inertia.as_ref();
+        let twice = coupled.map(|coupled| {
+            coupled.twice_kinetic_energy(
+                &self.state.motions,
+                |motion| &motion.v,
+                &mut self.coupled_scratch,
+            )
+        });
         0.5 * twice.unwrap_or_default()
     }
 
-    /// The fewest sub-steps that the cells bear; [`super::squeeze`] sees to those that are deformed.
+    /// Returns the smallest number of sub-steps that is stable at rest; [`super::mass_scaling`] covers
+    /// deformed cells.
     fn plan(&self, dt_s: f64) -> Plan {
         let model = &self.model;
         let dt = dt_s / model.time_s;
@@ -166,24 +169,24 @@ impl Explicit {
         }
     }
 
-    /// The bodies that can touch, with the way they go. One that was not there, jumped or changed
-    /// is set down where it is; one that went takes its energy along.
-    fn admit(&mut self, bodies: &[Option<Tool>; BODIES]) -> [Option<Path>; BODIES] {
+    /// Returns the paths of the bodies that can touch. A new, moved or changed body is placed at its pose
+    /// without a path; the energy of a withdrawn one is dissipated.
+    fn admit(&mut self, bodies: &[Option<Tool>; BODIES]) -> [Option<ToolPath>; BODIES] {
         let mut paths = [None; BODIES];
         let model = Arc::clone(&self.model);
         let extent_m = model.extent * model.length_m;
         for (index, path) in paths.iter_mut().enumerate() {
             let old = self.state.tools[index];
-            let fits = |tool: &&Tool| {
-                usable(tool)
+            let is_valid = |tool: &&Tool| {
+                is_usable(tool)
                     && tool.radius_m <= 10.0 * extent_m
                     && tool.shaft_m.norm() < 1e3 * extent_m
             };
-            let Some(tool) = bodies[index].as_ref().filter(fits) else {
-                if old.seen {
+            let Some(tool) = bodies[index].as_ref().filter(is_valid) else {
+                if old.present {
                     self.state.ledger.dissipated_j += old.energy_j;
                     self.state.ledger.contact_j -= old.energy_j;
-                    self.state.tools[index] = ToolState::NEW;
+                    self.state.tools[index] = ToolState::default();
                     self.state.stale = true;
                 }
                 continue;
@@ -193,133 +196,134 @@ impl Explicit {
                 .params
                 .jaw_friction
                 .filter(|_| tool.jaws.is_some());
-            let same = old.goes_on_to(tool) && old.jaw == jaw.is_some();
-            let (from_m, shaft_m) = if same {
+            let unchanged = old.continues_as(tool) && old.jaw == jaw.is_some();
+            let (from_m, shaft_m) = if unchanged {
                 (old.position_m, old.shaft_m)
             } else {
                 (tool.position_m, tool.shaft_m)
             };
-            self.state.stale |= !same;
+            self.state.stale |= !unchanged;
             let slot = &mut self.state.tools[index];
-            if !same {
-                // what it held is in its energy still, which `begin` compares with
-                slot.stick = friction::Stick::default();
+            if !unchanged {
+                // its energy is still stored in the slot, which `recompute_forces` compares with
+                slot.friction_spring = friction::FrictionSpring::default();
             }
-            (slot.seen, slot.position_m) = (true, tool.position_m);
+            (slot.present, slot.position_m) = (true, tool.position_m);
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
             (slot.shaft_m, slot.jaw) = (tool.shaft_m, jaw.is_some());
             let friction = self.model.params.friction.max(jaw.unwrap_or_default());
-            *path = Some(self.model.path(from_m, shaft_m, tool, friction));
+            *path = Some(self.model.tool_path(from_m, shaft_m, tool, friction));
         }
         paths
     }
 
-    /// Takes all forces anew; what energy tools then have more or less, they brought.
-    fn begin(&mut self, paths: &[Option<Path>; BODIES]) {
+    /// Recomputes all forces; the change of contact energy counts as work of the tools.
+    fn recompute_forces(&mut self, paths: &[Option<ToolPath>; BODIES]) {
         for motion in &mut self.state.motions {
             motion.f.iter_mut().for_each(|f| f.fill(0.0));
         }
-        self.shares.clear();
-        let slowest = self.model.slowest;
-        let due = Due {
-            class: slowest,
-            weight: 0.5,
-            dt: 0.0,
-        };
-        self.pull_due::<false>(&due);
-        let mut met = [Met::default(); BODIES];
+        self.chunk_scratch.clear();
+        let due = DueForces::all(0.5, self.model.slowest);
+        self.add_due_forces::<false>(&due);
+        let mut contacts = [ToolContact::default(); BODIES];
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else { continue };
-            let rod = path.at(0.0);
-            let (near, beat) = (&self.near[index], Beat::all(0.5, slowest));
+            let rod = path.rod_at(0.0);
+            let near = &self.near[index];
             let (skin, motions) = (&self.model.skin, &mut self.state.motions);
-            let met = &mut met[index];
-            let (books, tool) = (&mut self.state.ledger, &mut self.state.tools[index]);
-            *met = skin.press(near, &rod, &beat, motions, &mut self.touches);
-            skin.drag(&self.touches, &beat, tool.stick.force(), motions, met);
-            let energy_j = (met.energy + tool.stick.energy()) * self.model.energy_j();
-            books.tool_work_j += energy_j - tool.energy_j;
-            books.contact_j += energy_j - tool.energy_j;
+            let contact = &mut contacts[index];
+            let (balance, tool) = (&mut self.state.ledger, &mut self.state.tools[index]);
+            *contact = skin.press(near, &rod, &due, motions, &mut self.touches);
+            skin.apply_friction(
+                &self.touches,
+                &due,
+                tool.friction_spring.force(),
+                motions,
+                contact,
+            );
+            let energy_j = (contact.energy + tool.friction_spring.energy()) * self.model.energy_j();
+            balance.tool_work_j += energy_j - tool.energy_j;
+            balance.contact_j += energy_j - tool.energy_j;
             tool.energy_j = energy_j;
-            (tool.push, tool.twist) = (met.push, met.twist);
+            (tool.impulse, tool.angular_impulse) = (contact.impulse, contact.angular_impulse);
         }
         self.gather();
         self.state.stale = false;
     }
 
-    /// Forces of the cells that are due, on what they touch.
-    fn pull_due<const BOOKS: bool>(&mut self, due: &Due) -> Found {
-        let (grids, motions) = (&self.model.grids, &mut self.state.motions);
-        let needs = &mut self.loads.needs;
-        let (found, heat) = self.shares.pull::<BOOKS>(due, grids, motions, needs);
+    /// Adds the forces of the cells that are due.
+    fn add_due_forces<const WITH_ENERGY: bool>(&mut self, due: &DueForces) -> PassTotals {
+        let (motions, demands) = (&mut self.state.motions, &mut self.loads.demands);
+        let (totals, heat) =
+            self.chunk_scratch
+                .add_due_forces::<WITH_ENERGY>(due, &self.model, motions, demands);
         self.heat += heat;
-        found
+        totals
     }
 
-    /// Energies and demands of all cells as they are; their impulses have to be taken anew after it.
-    pub(super) fn energies(&mut self) -> Found {
-        let due = Due {
-            class: self.model.slowest,
-            weight: 1.0,
-            dt: 0.0,
-        };
-        self.pull_due::<true>(&due)
+    /// Returns energies and demands of all cells; their impulses must be recomputed after it.
+    pub(super) fn energies(&mut self) -> PassTotals {
+        self.add_due_forces::<true>(&DueForces::all(1.0, self.model.slowest))
     }
 
-    /// Impulses of hanging nodes to their rims, finest first, and of stiff cells to one another.
+    /// Transfers impulses of hanging nodes to their rims, finest first, and applies the coupled inertia.
     fn gather(&mut self) {
-        self.shares
-            .join_early(&self.model.grids, &mut self.state.motions);
-        for (index, seam) in self.model.seams.iter().enumerate().rev() {
+        self.chunk_scratch
+            .join_overlaps_early(&self.model.grids, &mut self.state.motions);
+        for (index, hanging) in self.model.hanging_nodes.iter().enumerate().rev() {
             let (above, fine) = self.state.motions.split_at_mut(index + 1);
-            seam.gather_forces(&mut above[index], &mut fine[0]);
+            hanging.gather_forces(&mut above[index], &mut fine[0]);
         }
-        if let Some(coupled) = &self.model.coupled {
-            coupled.spread(&mut self.state.motions, &mut self.room);
+        if let Some(coupled) = &self.model.coupled_inertia {
+            coupled.apply(&mut self.state.motions, &mut self.coupled_scratch);
         }
     }
 
-    /// Speeds of hanging nodes, for friction.
+    /// Interpolates velocities of hanging nodes, for friction.
     fn follow_speeds(&mut self) {
-        for (index, seam) in self.model.seams.iter().enumerate() {
+        for (index, hanging) in self.model.hanging_nodes.iter().enumerate() {
             let (above, fine) = self.state.motions.split_at_mut(index + 1);
-            seam.follow_speeds(&above[index], &mut fine[0]);
+            hanging.interpolate(&above[index].v, &mut fine[0].v);
         }
     }
 
-    /// Moves the nodes whose class is due; the `LAST` time of a tick only their speeds change.
-    fn move_due<const LAST: bool>(&mut self, due: usize, plan: &Plan) -> f64 {
+    /// Moves the nodes whose class is due; the `LAST` time of a tick changes only their velocities. Returns
+    /// the energy dissipated by damping.
+    fn integrate_due<const LAST: bool>(&mut self, due: usize, plan: &Plan) -> f64 {
         let model = Arc::clone(&self.model);
-        let pace = |class: usize| model.pace(plan, class);
-        let mut taken = 0.0;
-        for (seam, above) in model.seams.iter().zip(&mut self.state.motions) {
-            if seam.class <= due {
-                taken += seam.go::<LAST>(above, &pace(seam.class));
+        let factors = |class: usize| model.step_factors(plan, class);
+        let mut dissipated = 0.0;
+        for (hanging, above) in model.hanging_nodes.iter().zip(&mut self.state.motions) {
+            if hanging.rim_separate && hanging.class <= due {
+                let (rim, factors) = (&hanging.rim_rows.nodes, factors(hanging.class));
+                dissipated += leapfrog::integrate_nodes::<LAST>(rim, above, &factors);
             }
         }
         let motions = &mut self.state.motions;
-        taken += self.shares.go::<LAST>(due, pace, &model.grids, motions);
-        for (index, seam) in model.seams.iter().enumerate() {
-            if !LAST && seam.class <= due {
+        dissipated += self
+            .chunk_scratch
+            .integrate_due::<LAST>(due, factors, &model.grids, motions);
+        for (index, hanging) in model.hanging_nodes.iter().enumerate() {
+            if !LAST && hanging.class <= due {
                 let (above, fine) = self.state.motions.split_at_mut(index + 1);
-                seam.follow_rim(&above[index], &mut fine[0]);
+                hanging.interpolate(&above[index].u, &mut fine[0].u);
             }
         }
-        taken
+        dissipated
     }
 
-    fn go(&mut self, paths: &[Option<Path>; BODIES], plan: &Plan) {
+    fn run_substeps(&mut self, paths: &[Option<ToolPath>; BODIES], plan: &Plan) {
         let slowest = self.model.slowest;
-        let mut sums = self.state.tools.map(|tool| Sum {
-            push: 0.5 * Vec3::from(tool.push),
-            twist: 0.5 * Vec3::from(tool.twist),
-        });
-        let mut found = Found::default();
-        // friction needs all of the normal force
-        let whole = paths.iter().flatten().any(|path| path.friction > 0.0);
-        let mut met = [Met::default(); BODIES];
+        // impulses on the tools and their moments, summed over the tick
+        let half =
+            |tool: ToolState| [tool.impulse, tool.angular_impulse].map(|own| 0.5 * Vec3::from(own));
+        let mut sums = self.state.tools.map(half);
+        let mut totals = PassTotals::default();
+        // friction demands all of the normal force
+        let with_friction = paths.iter().flatten().any(|path| path.friction > 0.0);
+        let mut contacts = [ToolContact::default(); BODIES];
         for substep in 0..plan.substeps {
-            self.move_due::<false>(class_of(substep, slowest), plan);
+            self.integrate_due::<false>(class_of(substep, slowest), plan);
             let now = substep + 1;
             let last = now == plan.substeps;
             let weight = if last { 0.5 } else { 1.0 };
@@ -328,88 +332,98 @@ impl Explicit {
             } else {
                 class_of(now, slowest)
             };
-            let due = Due {
-                class,
+            let due = DueForces {
                 weight,
+                class,
                 dt: plan.dt,
+                sum_all: with_friction,
             };
             if last {
-                found = self.pull_due::<true>(&due);
+                totals = self.add_due_forces::<true>(&due);
             } else {
-                self.pull_due::<false>(&due);
+                self.add_due_forces::<false>(&due);
             }
             let share = f64::from(now) / f64::from(plan.substeps);
-            let beat = Beat {
-                weight,
-                due: class,
-                whole,
-            };
-            if whole {
+            if with_friction {
                 self.follow_speeds();
             }
-            self.press(paths, share, plan, &beat, &mut met);
+            self.press_tools(paths, share, plan, &due, &mut contacts);
             self.gather();
-            for (sum, met) in sums.iter_mut().zip(&met) {
-                sum.push += f64::from(weight) * Vec3::from(met.push);
-                sum.twist += f64::from(weight) * Vec3::from(met.twist);
+            for (sum, contact) in sums.iter_mut().zip(&contacts) {
+                sum[0] += f64::from(weight) * Vec3::from(contact.impulse);
+                sum[1] += f64::from(weight) * Vec3::from(contact.angular_impulse);
             }
         }
-        let taken = self.move_due::<true>(slowest, plan);
-        self.state.demand = found.demand;
-        self.met = met;
+        let dissipated = self.integrate_due::<true>(slowest, plan);
+        self.state.demand = totals.demand;
+        self.tool_contacts = contacts;
         let mean = 1.0 / f64::from(plan.substeps);
-        self.mean = sums.map(|sum| (sum.push * mean, sum.twist * mean));
-        let slow = self.model.slow(plan);
-        self.book(paths, taken, found.energy, slow);
+        self.mean = sums.map(|sum| (sum[0] * mean, sum[1] * mean));
+        let damping_factor = self.model.damping_factor(plan);
+        self.update_energy_balance(paths, dissipated, totals.energy, damping_factor);
     }
 
-    fn book(&mut self, paths: &[Option<Path>; BODIES], taken: f64, elastic: f64, slow: f64) {
+    fn update_energy_balance(
+        &mut self,
+        paths: &[Option<ToolPath>; BODIES],
+        dissipated: f64,
+        elastic: f64,
+        damping_factor: f64,
+    ) {
         let unit_j = self.model.energy_j();
         // damping is proportional to all inertia
-        let taken = taken + self.weigh() * (1.0 / (slow * slow) - 1.0);
-        let books = &mut self.state.ledger;
-        books.elastic_j = elastic * unit_j;
-        books.dissipated_j += (taken + std::mem::take(&mut self.heat)) * unit_j;
-        books.contact_j = 0.0;
+        let dissipated =
+            dissipated + self.update_masses() * (1.0 / (damping_factor * damping_factor) - 1.0);
+        let balance = &mut self.state.ledger;
+        balance.elastic_j = elastic * unit_j;
+        balance.dissipated_j += (dissipated + std::mem::take(&mut self.heat)) * unit_j;
+        balance.contact_j = 0.0;
         for (index, tool) in self.state.tools.iter_mut().enumerate() {
             if let Some(path) = &paths[index] {
-                let (push, twist) = self.mean[index];
-                books.tool_work_j -= (push.dot(&path.way) + twist.dot(&path.turn())) * unit_j;
+                let (force, torque) = self.mean[index];
+                balance.tool_work_j -=
+                    (force.dot(&path.displacement) + torque.dot(&path.turn())) * unit_j;
             }
-            let met = &self.met[index];
-            (tool.push, tool.twist) = (met.push, met.twist);
-            let held = tool.stick.energy();
-            books.dissipated_j += tool.stick.take_spent() * unit_j;
-            tool.energy_j = (met.energy + held) * unit_j;
-            books.contact_j += tool.energy_j;
+            let contact = &self.tool_contacts[index];
+            (tool.impulse, tool.angular_impulse) = (contact.impulse, contact.angular_impulse);
+            let spring_energy = tool.friction_spring.energy();
+            balance.dissipated_j += std::mem::take(&mut tool.friction_spring.dissipated) * unit_j;
+            tool.energy_j = (contact.energy + spring_energy) * unit_j;
+            balance.contact_j += tool.energy_j;
         }
     }
 
-    fn answer(&self, paths: &[Option<Path>; BODIES], tools: &[Tool], reactions: &mut [Reaction]) {
+    fn write_reactions(
+        &self,
+        paths: &[Option<ToolPath>; BODIES],
+        tools: &[Tool],
+        reactions: &mut [Reaction],
+    ) {
         let slots = reactions.iter_mut().zip(tools).enumerate().take(TOOLS);
         for (index, (slot, tool)) in slots {
-            *slot = self.felt(index, paths);
+            *slot = self.body_reaction(index, paths);
             if paths[index + TOOLS].is_some() {
-                *slot = jaws::join(tool, [*slot, self.felt(index + TOOLS, paths)]);
+                *slot =
+                    jaws::combine_reactions(tool, slot, &self.body_reaction(index + TOOLS, paths));
             }
         }
     }
 
-    /// What one body felt.
-    fn felt(&self, index: usize, paths: &[Option<Path>; BODIES]) -> Reaction {
+    /// Returns the reaction of one body.
+    fn body_reaction(&self, index: usize, paths: &[Option<ToolPath>; BODIES]) -> Reaction {
         let (model, length_m) = (&self.model, self.model.length_m);
-        let ((force, torque), met) = (self.mean[index], &self.met[index]);
+        let ((force, torque), contact) = (self.mean[index], &self.tool_contacts[index]);
         let size = force.norm();
         let Some(path) = paths[index].filter(|_| size > 0.0 && size.is_finite()) else {
             return Reaction::default();
         };
-        let out = Vec3::from(met.force).try_normalize(0.0);
-        let sunk = out.map_or(Vec3::zeros(), |out| out * f64::from(met.depth));
-        let to_proxy = sunk - Vec3::from(self.state.tools[index].stick.way);
-        let touch = Touch {
+        let out = Vec3::from(contact.force).try_normalize(0.0);
+        let penetration = out.map_or(Vec3::zeros(), |out| out * f64::from(contact.depth));
+        let to_proxy = penetration - Vec3::from(self.state.tools[index].friction_spring.extension);
+        let touch = TouchEstimate {
             force: size,
-            met,
-            rod: path.at(1.0),
+            contact,
+            rod: path.rod_at(1.0),
             top: model.top(),
         };
         let stiffness = touch.stiffness();
@@ -417,47 +431,47 @@ impl Explicit {
             force_n: force * model.force_n(),
             torque_nm: torque * model.energy_j(),
             normal: force / size,
-            penetration_m: f64::from(met.depth) * length_m,
-            to_proxy_m: to_proxy * length_m,
+            penetration_m: f64::from(contact.depth) * length_m,
+            proxy_offset_m: to_proxy * length_m,
             stiffness_npm: stiffness * model.stress_pa * length_m,
-            damping_nspm: stiffness * self.lag * model.stress_pa * length_m * model.time_s,
-            error_n: Some(touch.error() * model.force_n()),
-            contacts: met.contacts,
+            damping_nspm: stiffness * self.viscous_lag * model.stress_pa * length_m * model.time_s,
+            mesh_error_n: Some(touch.error() * model.force_n()),
+            contacts: contact.contacts,
             ..Reaction::default()
         }
     }
 }
 
-/// The slowest class that is due before sub-step `substep`.
+/// Returns the slowest class that is due before sub-step `substep`.
 fn class_of(substep: u32, slowest: usize) -> usize {
     (substep.trailing_zeros() as usize).min(slowest)
 }
 
 impl Model {
-    /// Height of the top at rest.
+    /// Returns the height of the top at rest.
     fn top(&self) -> f64 {
-        let whole = |grid: &Grid| grid.low[2] + grid.edge[2] * (grid.nodes[2] - 1) as f64;
-        self.grids.first().map_or(0.0, whole)
+        let top = |grid: &Grid| grid.low[2] + grid.edge[2] * (grid.nodes[2] - 1) as f64;
+        self.grids.first().map_or(0.0, top)
     }
 
-    /// How nodes of a class go; the last time of a tick takes speeds to its end and no further, and
-    /// leaves the half impulses for the next one. Damping is taken then, of the whole tick: only
-    /// then all classes have got their impulses up to one time. Between, the speeds of nodes beside
-    /// slower cells go up and down by the impulses that are saved up; damping of that would take
-    /// energy that is not there (measured: 3 % of the tool's work in a press that is held).
-    fn pace(&self, plan: &Plan, class: usize) -> Pace {
-        Pace {
-            kick: f32::of(plan.dt),
-            drift: f32::of(plan.dt * f64::from(1_u32 << class)),
-            slow: f32::of(self.slow(plan)),
-            fast: f32::of(FAST * self.wave),
-            far: f32::of(self.extent),
+    /// Returns the step factors of nodes of a class. The last step of a tick brings velocities to its end and
+    /// keeps the half impulses for the next tick. Damping of the whole tick is applied there, because only
+    /// then all classes have received their impulses up to one time. In between, velocities of nodes beside
+    /// slower cells oscillate with the accumulated impulses. Damping these would dissipate spurious energy
+    /// (measured: 3 % of the tool's work in a static press).
+    fn step_factors(&self, plan: &Plan, class: usize) -> StepFactors {
+        StepFactors {
+            kick_dt: f32::of(plan.dt),
+            drift_dt: f32::of(plan.dt * f64::from(1_u32 << class)),
+            damping_factor: f32::of(self.damping_factor(plan)),
+            speed_max: f32::of(SPEED_MAX_RATIO * self.wave),
+            displacement_max: f32::of(self.extent),
         }
     }
 
-    /// Factor on speeds that damping leaves at the end of a tick.
-    fn slow(&self, plan: &Plan) -> f64 {
+    /// Returns the factor of damping on velocities at the end of a tick.
+    fn damping_factor(&self, plan: &Plan) -> f64 {
         let tick = plan.dt * f64::from(plan.substeps);
-        1.0 / (1.0 + self.params.damping_hz * self.time_s * tick)
+        1.0 / (1.0 + self.params.damping_per_s * self.time_s * tick)
     }
 }

@@ -1,45 +1,53 @@
-//! What is viscous of cells: a dashpot beside the law and one branch that forgets, at the centre.
+//! Viscous parts of cells: a dashpot parallel to the law and one relaxing branch, at the centre.
 //!
-//! Source: [`palpate_twin::law::viscous`] for the laws, both in the Green strain `E`: the dashpot pulls with
-//! its rate, the branch, of shape alone, with what is left of its past (trapezoid rule, which takes
-//! energy at every step and time). Rates are taken over the time since a cell pulled last, so what
-//! is known of the past is `E` then. A pass of its own over the viscous cells, after that of their law:
-//! elastic ones pay nothing, viscous ones about as much again (see the bench `explicit`).
+//! Source: [`palpate_twin::law::viscous`] for the laws, both in the Green strain `E`. The dashpot stress
+//! follows the strain rate; the branch, deviatoric only, follows its remaining stress (trapezoidal rule,
+//! which dissipates at every step and time constant). Rates refer to the time since the last forces of
+//! a cell, so its memory is `E` at that time. The viscous cells have a separate pass after that of their law:
+//! elastic cells cost nothing more, viscous ones about twice as much (see the bench `explicit`).
 //!
-//! Heat is that of the rates booked when a cell pulls, and of the branch by the trapezoid rule,
-//! `r (h0 + h1)^2 / (4 k)` with `r` the step over its time, `h` its stress and `k` its stiffness.
+//! Heat is that of the strain rates when forces are computed, and of the branch by the trapezoidal rule: `r
+//! (h0 + h1)^2 / (4 k)`, with `r` the step over the time constant, `h` the branch stress and `k` its
+//! stiffness.
 
-use super::cells::{Buffer, Cells, Field, Onto, RUN, Run, corners, modes, row, scatter};
-use super::lane::LANES;
-use super::matter::Scale;
+use super::cells::{Buffer, Field, ForcePass, ForceTarget, RUN_MAX, corners, modes, row, scatter};
+use super::material::Scale;
+use super::simd::SIMD_WIDTH;
 use multiversion::multiversion;
 use palpate_twin::law::Real;
 use palpate_twin::law::Viscosity;
 
-/// Numbers that a cell remembers: its strain, then the stress of its branch.
-pub(super) const PAST: usize = 12;
+/// Numbers in the memory of a cell: its strain, then the stress of its branch.
+pub(super) const MEMORY_LEN: usize = 12;
 
-/// What is viscous of the cells of a grid, in units inside times volume.
+/// Viscous parameters of the cells of a grid, in internal units times volume.
 #[derive(Debug, Clone)]
 pub(super) struct Viscous {
-    /// Twice the viscosity of shape.
-    shear: Field,
-    /// Viscosity of volume.
+    /// Twice the shear viscosity.
+    pub(super) shear: Field,
+    /// Bulk viscosity.
     bulk: Field,
-    /// Stiffness of the branch, and its inverse.
-    branch: Field,
-    give: Field,
-    /// Inverse of its time.
+    /// Stiffness of the branch, twice its shear modulus, and its inverse.
+    pub(super) branch: Field,
+    branch_compliance: Field,
+    /// Inverse of its time constant.
     rate: Field,
 }
 
-/// What a pass found.
+/// Energies of a pass over viscous cells.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Heat {
-    /// Energy that was taken since the last time.
-    pub(super) taken: f64,
-    /// Energy in the branches.
-    pub(super) held: f64,
+    /// Energy dissipated since the last pass.
+    pub(super) dissipated: f64,
+    /// Energy stored in the branches.
+    pub(super) stored: f64,
+}
+
+impl Heat {
+    pub(super) fn add(&mut self, other: Self) {
+        self.dissipated += other.dissipated;
+        self.stored += other.stored;
+    }
 }
 
 impl Viscous {
@@ -49,12 +57,12 @@ impl Viscous {
             shear: field(),
             bulk: field(),
             branch: field(),
-            give: field(),
+            branch_compliance: field(),
             rate: field(),
         }
     }
 
-    /// Sets a cell of a volume and shear modulus.
+    /// Sets the viscosity of a cell with a volume and shear modulus.
     pub(super) fn set(
         &mut self,
         at: usize,
@@ -70,37 +78,27 @@ impl Viscous {
         if viscosity.share > 0.0 {
             let stiffness = 2.0 * mu * viscosity.share * volume;
             self.branch[at] = f32::of(stiffness);
-            self.give[at] = f32::of(1.0 / stiffness);
+            self.branch_compliance[at] = f32::of(1.0 / stiffness);
             self.rate[at] = f32::of(time_s / viscosity.time_s);
         }
     }
 
-    /// Stiffness of the branches, twice their shear modulus times volume.
-    pub(super) fn branches(&self) -> &Field {
-        &self.branch
-    }
-
-    /// Twice the viscosity of shape times volume.
-    pub(super) fn shear(&self) -> &Field {
-        &self.shear
-    }
-
-    /// Those of [`Own`].
+    /// Returns the fields of [`CellViscosity`].
     #[inline(always)]
     fn fields(&self) -> [&Field; 5] {
         let Self {
             shear,
             bulk,
             branch,
-            give,
+            branch_compliance,
             rate,
         } = self;
-        [shear, bulk, branch, give, rate]
+        [shear, bulk, branch, branch_compliance, rate]
     }
 
-    /// Whether any cell of some lanes is viscous.
+    /// True if any cell of a SIMD block is viscous.
     pub(super) fn any(&self, start: usize) -> bool {
-        let lanes = start..start + LANES;
+        let lanes = start..start + SIMD_WIDTH;
         [&self.shear, &self.bulk, &self.branch]
             .iter()
             .any(|field| field[lanes.clone()].iter().any(|&x| x > 0.0))
@@ -108,49 +106,51 @@ impl Viscous {
 }
 
 /// Weights of the components of a symmetric matrix in a double product.
-const TWICE: [f32; 6] = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0];
+const PRODUCT_WEIGHTS: [f32; 6] = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0];
 /// Rows and columns of those components.
 const PLACES: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
 /// Component of a symmetric matrix by row and column.
 const INDEX: [[usize; 3]; 3] = [[0, 3, 4], [3, 1, 5], [4, 5, 2]];
 
-/// Twice the viscosity of shape, that of volume, stiffness of the branch, its inverse, its rate.
-type Own = [f32; 5];
+/// Twice the shear viscosity, bulk viscosity, stiffness of the branch, its inverse, its rate.
+type CellViscosity = [f32; 5];
 
-/// Stress at the displacement gradient `h`, column after column, the new past, heat and what is held.
+/// Returns the stress at the displacement gradient `h` in column-major order, the new memory, the dissipated
+/// and the stored energy.
 #[inline(always)]
-fn lag(
+fn viscous_stress(
     h: [f32; 9],
-    past: [f32; PAST],
-    own: Own,
+    memory: [f32; MEMORY_LEN],
+    own: CellViscosity,
     dt: f32,
     inverse: f32,
-) -> ([f32; 9], [f32; PAST], f32, f32) {
-    let [shear, bulk, branch, give, rate] = own;
-    let (mut now, mut way) = ([0.0; PAST], [0.0; 6]);
+) -> ([f32; 9], [f32; MEMORY_LEN], f32, f32) {
+    let [shear, bulk, branch, branch_compliance, rate] = own;
+    let (mut now, mut change) = ([0.0; MEMORY_LEN], [0.0; 6]);
     for (c, (a, b)) in PLACES.into_iter().enumerate() {
         let mut twice = h[3 * a + b] + h[3 * b + a];
         for i in 0..3 {
             twice = h[3 * a + i].mul_add(h[3 * b + i], twice);
         }
         now[c] = 0.5 * twice;
-        way[c] = now[c] - past[c];
+        change[c] = now[c] - memory[c];
     }
-    let trace = way[0] + way[1] + way[2];
+    let trace = change[0] + change[1] + change[2];
     let ratio = dt * rate;
-    let grown = 1.0 / 0.5f32.mul_add(ratio, 1.0);
-    let kept = (-0.5f32).mul_add(ratio, 1.0) * grown;
-    let (mut stress, mut taken, mut held) = ([0.0; 6], 0.0, 0.0);
+    let gain = 1.0 / 0.5f32.mul_add(ratio, 1.0);
+    let decay = (-0.5f32).mul_add(ratio, 1.0) * gain;
+    let (mut stress, mut dissipated, mut stored) = ([0.0; 6], 0.0, 0.0);
     for c in 0..6 {
         let round = if c < 3 { trace } else { 0.0 };
-        let shape = way[c] - round * (1.0 / 3.0);
+        let shape = change[c] - round * (1.0 / 3.0);
         let viscous = (shear * shape + bulk * round) * inverse;
-        let (old, new) = (past[6 + c], kept * past[6 + c] + grown * branch * shape);
+        let (old, new) = (memory[6 + c], decay * memory[6 + c] + gain * branch * shape);
         now[6 + c] = new;
         stress[c] = viscous + new;
-        let both = old + new;
-        taken += TWICE[c] * (viscous * way[c] + 0.25 * ratio * give * both * both);
-        held += TWICE[c] * 0.5 * give * new * new;
+        let sum_stress = old + new;
+        dissipated += PRODUCT_WEIGHTS[c]
+            * (viscous * change[c] + 0.25 * ratio * branch_compliance * sum_stress * sum_stress);
+        stored += PRODUCT_WEIGHTS[c] * 0.5 * branch_compliance * new * new;
     }
     let mut out = [0.0; 9];
     for axis in 0..3 {
@@ -162,26 +162,27 @@ fn lag(
             out[3 * axis + i] = sum;
         }
     }
-    (out, now, taken, held)
+    (out, now, dissipated, stored)
 }
 
-/// Time since cells pulled last, its inverse, 0 of no time, and how much a pull counts.
+/// Time since the last forces, its inverse (0 if no time has passed), and the weight of the forces.
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct ElapsedTime {
     dt: f32,
     inverse: f32,
     weight: f32,
 }
 
-/// Forces of one cell by component and corner, its new past, heat and what is held.
+/// Returns the forces of one cell by component and corner, its new memory, the dissipated and the stored
+/// energy.
 #[inline(always)]
 fn cell(
     x: [[f32; 8]; 3],
-    past: [f32; PAST],
-    own: Own,
+    memory: [f32; MEMORY_LEN],
+    own: CellViscosity,
     s: [f32; 3],
-    pace: Pace,
-) -> ([[f32; 8]; 3], [f32; PAST], f32, f32) {
+    elapsed: ElapsedTime,
+) -> ([[f32; 8]; 3], [f32; MEMORY_LEN], f32, f32) {
     let mut gradient = [0.0; 9];
     for i in 0..3 {
         let (linear, _) = modes(x[i]);
@@ -189,12 +190,12 @@ fn cell(
             gradient[3 * axis + i] = linear[axis] * s[axis];
         }
     }
-    let Pace {
+    let ElapsedTime {
         dt,
         inverse,
         weight,
-    } = pace;
-    let (stress, now, taken, held) = lag(gradient, past, own, dt, inverse);
+    } = elapsed;
+    let (stress, now, dissipated, stored) = viscous_stress(gradient, memory, own, dt, inverse);
     let mut out = [[0.0; 8]; 3];
     for i in 0..3 {
         let mut pulled = [0.0; 3];
@@ -203,93 +204,81 @@ fn cell(
         }
         out[i] = corners(pulled, [0.0; 4]);
     }
-    (out, now, taken, held)
+    (out, now, dissipated, stored)
 }
 
-/// What the cells at `onto`'s places remember, by number.
-pub(super) type Past<'a> = [&'a mut [f32]; PAST];
-
-/// Fields of what cells remember, or nothing.
-pub(super) fn past(fields: &mut [Field]) -> Past<'_> {
-    let mut fields = fields.iter_mut().map(Vec::as_mut_slice);
-    std::array::from_fn(|_| fields.next().unwrap_or_default())
-}
-
-/// Viscous cells that pull, at which displacements, and how much that counts.
-pub(super) struct Lagging<'a> {
-    pub(super) cells: &'a Cells,
+/// Pass over viscous cells.
+pub(super) struct ViscousPass<'a> {
+    pub(super) pass: ForcePass<'a>,
     pub(super) viscous: &'a Viscous,
-    pub(super) runs: &'a [Run],
-    pub(super) weight: f32,
-    /// Time since they pulled last.
+    /// Time since their last forces.
     pub(super) dt: f32,
-    pub(super) u: &'a [Field; 3],
 }
 
-/// Takes what viscous cells pull from the impulses.
+/// Subtracts the forces of viscous cells from the impulses; `memory_fields` has [`MEMORY_LEN`] fields.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-pub(super) fn pull(
-    lagging: &Lagging,
-    remembered: &mut Past,
-    onto: &mut Onto,
+pub(super) fn add_viscous_forces(
+    viscous_pass: &ViscousPass,
+    memory_fields: &mut [Field],
+    target: &mut ForceTarget,
     buffer: &mut Buffer,
 ) -> Heat {
-    let Lagging {
+    let ViscousPass { pass, viscous, dt } = *viscous_pass;
+    let ForcePass {
         cells,
-        viscous,
         runs,
         weight,
-        dt,
         u,
-    } = *lagging;
-    let pace = Pace {
+        ..
+    } = pass;
+    let elapsed = ElapsedTime {
         dt,
         inverse: if dt > 0.0 { 1.0 / dt } else { 0.0 },
         weight,
     };
     let mut sums = Heat::default();
     for &(start, length) in runs {
-        let (mut taken, mut held) = ([0.0_f32; LANES], [0.0_f32; LANES]);
-        for first in (0..length.min(RUN)).step_by(LANES) {
+        let (mut dissipated, mut stored) = ([0.0_f32; SIMD_WIDTH], [0.0_f32; SIMD_WIDTH]);
+        for first in (0..length.min(RUN_MAX)).step_by(SIMD_WIDTH) {
             let at = start + first;
-            let mut x = [[[0.0_f32; LANES]; 8]; 3];
+            let mut x = [[[0.0_f32; SIMD_WIDTH]; 8]; 3];
             for (x, u) in x.iter_mut().zip(u) {
                 for (x, corner) in x.iter_mut().zip(cells.corners) {
                     *x = *row(u, at + corner);
                 }
             }
             let own = viscous.fields().map(|field| *row(field, at));
-            let mut past = [[0.0_f32; LANES]; PAST];
-            let own_at = at - onto.from;
-            for (past, field) in past.iter_mut().zip(&*remembered) {
-                *past = *row(field, own_at);
+            let mut memory = [[0.0_f32; SIMD_WIDTH]; MEMORY_LEN];
+            for (memory, field) in memory.iter_mut().zip(&*memory_fields) {
+                *memory = *row(field, at);
             }
-            let mut out = [[[0.0_f32; LANES]; 8]; 3];
-            for l in 0..LANES {
-                let places = std::array::from_fn(|i| std::array::from_fn(|a| x[i][a][l]));
-                let before = std::array::from_fn(|c| past[c][l]);
+            let mut out = [[[0.0_f32; SIMD_WIDTH]; 8]; 3];
+            for l in 0..SIMD_WIDTH {
+                let displacements = std::array::from_fn(|i| std::array::from_fn(|a| x[i][a][l]));
+                let old_memory = std::array::from_fn(|c| memory[c][l]);
                 let own = std::array::from_fn(|c| own[c][l]);
-                let (pull, now, heat, stored) = cell(places, before, own, cells.slope, pace);
-                for c in 0..PAST {
-                    past[c][l] = now[c];
+                let (forces, now, heat, energy) =
+                    cell(displacements, old_memory, own, cells.slope, elapsed);
+                for c in 0..MEMORY_LEN {
+                    memory[c][l] = now[c];
                 }
                 for i in 0..3 {
                     for a in 0..8 {
-                        out[i][a][l] = pull[i][a];
+                        out[i][a][l] = forces[i][a];
                     }
                 }
-                taken[l] += heat;
-                held[l] += stored;
+                dissipated[l] += heat;
+                stored[l] += energy;
             }
-            for (past, field) in past.iter().zip(&mut *remembered) {
-                field[own_at..own_at + LANES].copy_from_slice(past);
+            for (memory, field) in memory.iter().zip(&mut *memory_fields) {
+                field[at..at + SIMD_WIDTH].copy_from_slice(memory);
             }
             buffer.set(first, &out);
         }
-        scatter(cells, (start, length), onto, buffer);
-        let sum = |x: &[f32; LANES]| x.iter().copied().map(f64::from).sum::<f64>();
-        sums.taken += sum(&taken);
-        sums.held += sum(&held);
+        scatter(cells, (start, length), target, buffer);
+        let sum = |x: &[f32; SIMD_WIDTH]| x.iter().copied().map(f64::from).sum::<f64>();
+        sums.dissipated += sum(&dissipated);
+        sums.stored += sum(&stored);
     }
     sums
 }

@@ -1,34 +1,34 @@
-//! From a mesh with materials to cells, masses and the surface that can be touched.
+//! Construction of cells, masses and the touchable surface from a mesh with materials.
 
-use super::cells::{Cell, Material};
-use super::{ImplicitError, Matter, Params, Viscosity};
-use crate::element::Volumetric;
-use crate::probe::Surface;
-use crate::solid::{Solid, Support};
+use super::cells::{Cell, ViscousMaterial};
+use super::{ImplicitError, ImplicitParams};
+use crate::solid::Solid;
 use crate::sparse::BlockMatrix;
-use palpate_geometry::mesh::hex::{HexMesh, Side};
-use palpate_geometry::mesh::quadratic::Quadratic;
+use crate::sphere_contact::ContactSurface;
+use palpate_geometry::mesh::hex::{BlockSide, HexMesh};
+use palpate_geometry::mesh::quadratic::QuadraticTetMesh;
 use palpate_twin::Vec3;
-use palpate_twin::law::Moduli;
+use palpate_twin::law::viscous::KelvinVoigt;
+use palpate_twin::law::{CellMaterial, LawFamily, Moduli, Viscosity};
 
-/// What never changes after construction.
+/// Constant data of a tissue.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
-    pub(super) params: Params,
+    pub(super) params: ImplicitParams,
     pub(super) hexes: Vec<Cell<8, 8>>,
     pub(super) tets: Vec<Cell<10, 4>>,
-    /// Every different viscous material once.
-    pub(super) materials: Vec<Material>,
-    /// Gauss points that remember.
+    /// Distinct viscous materials.
+    pub(super) materials: Vec<ViscousMaterial>,
+    /// Number of Gauss points with a memory.
     pub(super) memories: usize,
-    /// The pattern of the tangent, without values.
+    /// Pattern of the tangent, without values.
     pub(super) pattern: BlockMatrix,
-    /// Places of the nodes at rest.
+    /// Positions of the nodes at rest.
     pub(super) rest: Vec<Vec3>,
     pub(super) masses: Vec<f64>,
     pub(super) fixed: Vec<[bool; 3]>,
-    pub(super) surface: Surface,
-    /// Nodes of the surface, ascending, with their places at rest \[m\].
+    pub(super) surface: ContactSurface,
+    /// Nodes of the surface, ascending, with their positions at rest \[m\].
     pub(super) top: Vec<u32>,
     pub(super) rest_m: Vec<Vec3>,
     pub(super) triangles: Vec<[u32; 3]>,
@@ -40,11 +40,11 @@ pub(super) struct Model {
     pub(super) time_s: f64,
 }
 
-/// Shares of a hexahedron's mass that its corners get.
+/// Fractions of a hexahedron's mass at its corners.
 const HEX_MASS: [f64; 8] = [0.125; 8];
 
-/// Shares of a quadratic tetrahedron's mass that its nodes get: in proportion to the diagonal of the
-/// consistent matrix, which is never negative (Hinton, Rock and Zienkiewicz 1976).
+/// Fractions of a quadratic tetrahedron's mass at its nodes, in proportion to the diagonal of the consistent
+/// matrix, which is never negative (Hinton, Rock and Zienkiewicz 1976).
 const TET_MASS: [f64; 10] = {
     let mut shares = [4.0 / 27.0; 10];
     let mut corner = 0;
@@ -55,86 +55,86 @@ const TET_MASS: [f64; 10] = {
     shares
 };
 
-/// What can be touched: the points of its faces, and triangles of their nodes.
+/// Touchable surface: the points of its faces, and triangles of their nodes.
 struct Skin {
-    surface: Surface,
+    surface: ContactSurface,
     faces: Vec<[u32; 3]>,
 }
 
 impl Model {
-    /// A block that can be touched on its top.
+    /// Constructs a block that can be touched on its top.
     pub(super) fn of_block(
         mesh: &HexMesh,
-        matter: &Matter<'_>,
-        supports: &[Support],
-        params: &Params,
+        family: LawFamily,
+        cell_materials: &[CellMaterial],
+        params: &ImplicitParams,
     ) -> Result<Self, ImplicitError> {
         params.check()?;
-        let law = (matter.family, matter.moduli);
-        let solid = Solid::new(mesh, law, supports, Volumetric::Mean)?;
-        let faces = mesh.side(Side::ZMax);
+        let solid = Solid::new(mesh, family, &moduli(cell_materials));
+        let faces = mesh.side(BlockSide::ZMax);
         let edge = |face: &[u32; 4]| {
             let at = face.map(|node| solid.nodes[node as usize]);
             (at[0] - at[1]).norm().min((at[1] - at[2]).norm())
         };
         let shortest = faces.iter().map(edge).fold(f64::MAX, f64::min);
         let stiffness = params.contact_stiffness * solid.softest_shear(faces) / shortest;
-        let mut surface = Surface::new(&solid.nodes, faces, params.order, stiffness);
-        surface.deepest = shortest;
+        let mut surface = ContactSurface::new(&solid.nodes, faces, stiffness);
+        surface.depth_max = shortest;
         let halves = faces
             .iter()
             .flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]);
         let faces = halves.collect();
         let skin = Skin { surface, faces };
-        let (mut model, hexes) = Self::of_solid(&solid, &HEX_MASS, skin, matter, params)?;
+        let (mut model, hexes) = Self::of_solid(&solid, &HEX_MASS, skin, cell_materials, params);
         model.hexes = hexes;
         Ok(model)
     }
 
-    /// A body that can be touched wherever it is not held.
+    /// Constructs a body that can be touched on all faces that are not supported.
     pub(super) fn of_tets(
-        mesh: &Quadratic,
-        matter: &Matter<'_>,
-        held: &[bool],
-        params: &Params,
+        mesh: &QuadraticTetMesh,
+        supported: &[bool],
+        family: LawFamily,
+        cell_materials: &[CellMaterial],
+        params: &ImplicitParams,
     ) -> Result<Self, ImplicitError> {
         params.check()?;
-        let law = (matter.family, matter.moduli);
-        let solid = Solid::of_tets(mesh, law, held, Volumetric::Shared)?;
+        let solid = Solid::of_tets(mesh, family, &moduli(cell_materials), supported);
         let free = |face: &&[u32; 6]| !face.iter().all(|&node| solid.fixed[node as usize][0]);
         let faces: Vec<[u32; 6]> = mesh.faces.iter().filter(free).copied().collect();
         if faces.is_empty() {
             return Err(ImplicitError::Untouchable);
         }
-        // between a corner and the node beside it, as between two corners of a hexahedron
+        // from a corner to the adjacent node, as between two corners of a hexahedron
         let edge = |face: &[u32; 6]| {
             let at = face.map(|node| solid.nodes[node as usize]);
             [(0, 3), (1, 4), (2, 5)].map(|(a, b)| (at[a] - at[b]).norm())
         };
         let shortest = faces.iter().flat_map(edge).fold(f64::MAX, f64::min);
         let stiffness = params.contact_stiffness * solid.softest_shear(&faces) / shortest;
-        let mut surface = Surface::of_triangles(&solid.nodes, &faces, params.order, stiffness);
-        surface.deepest = shortest;
+        let mut surface = ContactSurface::of_triangles(&solid.nodes, &faces, stiffness);
+        surface.depth_max = shortest;
         let quarters = faces
             .iter()
             .flat_map(|&[a, b, c, d, e, f]| [[a, d, f], [d, b, e], [f, e, c], [d, e, f]]);
         let faces = quarters.collect();
         let skin = Skin { surface, faces };
-        let (mut model, tets) = Self::of_solid(&solid, &TET_MASS, skin, matter, params)?;
+        let (mut model, tets) = Self::of_solid(&solid, &TET_MASS, skin, cell_materials, params);
         model.tets = tets;
         Ok(model)
     }
 
-    /// The model without its cells, and these.
+    /// Returns the model without its cells, and the cells.
     fn of_solid<const N: usize, const P: usize>(
         solid: &Solid<N, P>,
         mass: &[f64; N],
         skin: Skin,
-        matter: &Matter<'_>,
-        params: &Params,
-    ) -> Result<(Self, Vec<Cell<N, P>>), ImplicitError> {
+        cell_materials: &[CellMaterial],
+        params: &ImplicitParams,
+    ) -> (Self, Vec<Cell<N, P>>) {
         let Skin { surface, faces } = skin;
-        let density_kgpm3 = largest_density(solid.cells.len(), matter.densities_kgpm3)?;
+        let densities_kgpm3 = cell_materials.iter().map(|own| own.density_kgpm3);
+        let density_kgpm3 = densities_kgpm3.clone().fold(0.0, f64::max);
         let (length_m, stress_pa) = (solid.length_m, solid.stress_pa);
         let time_s = length_m * (density_kgpm3 / stress_pa).sqrt();
         let mut top: Vec<u32> = faces.iter().flatten().copied().collect();
@@ -158,32 +158,32 @@ impl Model {
                 .map(|&node| solid.nodes[node as usize] * length_m)
                 .collect(),
             triangles: faces.iter().map(|face| face.map(place)).collect(),
-            contact_modulus: softest_contact(solid, &top, matter.moduli) / stress_pa,
+            contact_modulus: softest_contact(solid, &top, cell_materials) / stress_pa,
             top,
-            damping: params.damping_hz * time_s,
+            damping: params.damping_per_s * time_s,
             length_m,
             stress_pa,
             time_s,
         };
         let mut cells = Vec::with_capacity(solid.cells.len());
-        for (cell, density) in matter.densities_kgpm3.iter().enumerate() {
+        for (cell, density) in densities_kgpm3.enumerate() {
             cells.push(model.cell(solid, mass, cell, density / density_kgpm3));
         }
-        model.add_viscosities(&mut cells, matter)?;
-        Ok((model, cells))
+        model.add_viscosities(&mut cells, cell_materials);
+        (model, cells)
     }
 
-    /// Newtons a unit of force.
+    /// Returns the unit of force \[N\].
     pub(super) fn force_n(&self) -> f64 {
         self.stress_pa * self.length_m * self.length_m
     }
 
-    /// Joules a unit of energy.
+    /// Returns the unit of energy \[J\].
     pub(super) fn energy_j(&self) -> f64 {
         self.force_n() * self.length_m
     }
 
-    /// A cell, whose mass goes to its nodes.
+    /// Returns a cell and adds its mass to its nodes.
     fn cell<const N: usize, const P: usize>(
         &mut self,
         solid: &Solid<N, P>,
@@ -214,76 +214,60 @@ impl Model {
     fn add_viscosities<const N: usize, const P: usize>(
         &mut self,
         cells: &mut [Cell<N, P>],
-        matter: &Matter<'_>,
-    ) -> Result<(), ImplicitError> {
-        let viscosities = matter.viscosities;
-        if !viscosities.is_empty() && viscosities.len() != cells.len() {
-            return Err(ImplicitError::Count {
-                what: "viscosities",
-                cells: cells.len(),
-                found: viscosities.len(),
-            });
+        cell_materials: &[CellMaterial],
+    ) {
+        if cell_materials
+            .iter()
+            .all(|own| own.viscosity == Viscosity::NONE)
+        {
+            return;
         }
-        let unit_pas = self.stress_pa * self.time_s;
-        let mut known: Vec<Viscosity> = Vec::new();
-        for (cell, viscosity) in viscosities.iter().enumerate() {
-            let found = known.iter().position(|other| other == viscosity);
-            let index = found.unwrap_or(known.len());
+        let scale = 1.0 / (self.stress_pa * self.time_s);
+        let mut viscosities: Vec<Viscosity> = Vec::new();
+        for (own, cell_materials) in cells.iter_mut().zip(cell_materials) {
+            let (viscosity, moduli) = (cell_materials.viscosity, cell_materials.moduli);
+            let found = viscosities.iter().position(|other| *other == viscosity);
+            let index = found.unwrap_or(viscosities.len());
             if found.is_none() {
-                known.push(*viscosity);
-                let dashpot = viscosity.kelvin_voigt.scaled(1.0 / unit_pas);
-                self.materials.push(Material {
-                    dashpot: dashpot.of_shape(),
-                    bulk: dashpot.bulk(),
-                    prony: viscosity.prony,
-                    step: viscosity.prony.step(0.0),
+                viscosities.push(viscosity);
+                self.materials.push(ViscousMaterial {
+                    viscosity,
+                    dashpot: KelvinVoigt {
+                        shear: viscosity.shear_pas * scale,
+                        bulk: 0.0,
+                    },
+                    bulk: viscosity.bulk_pas * scale,
+                    branch: viscosity.branch(0.0),
                 });
             }
-            let (own, moduli) = (&mut cells[cell], matter.moduli[cell]);
             own.material = Some(index);
             own.shear = 2.0 * moduli.mu_pa / self.stress_pa;
             own.memory = self.memories;
-            if !viscosity.prony.is_empty() {
+            if viscosity.share > 0.0 {
                 self.memories += P;
-                let lasting = viscosity.prony.relaxation(f64::INFINITY);
-                let (mu_pa, bulk_pa) = (moduli.mu_pa * lasting, moduli.bulk_pa());
-                let lasting = Moduli::from_bulk(mu_pa, bulk_pa).scaled(1.0 / self.stress_pa);
-                own.law = own.law.with(matter.family, lasting);
+                let elastic_fraction = 1.0 - viscosity.share;
+                let (mu_pa, bulk_pa) = (moduli.mu_pa * elastic_fraction, moduli.bulk_pa());
+                let elastic_moduli = Moduli::from_bulk(mu_pa, bulk_pa).scaled(1.0 / self.stress_pa);
+                own.law = own.law.with_moduli(elastic_moduli);
             }
         }
-        Ok(())
     }
 }
 
-/// Least contact modulus of the cells at the nodes of the surface, ascending \[Pa\].
+fn moduli(cell_materials: &[CellMaterial]) -> Vec<Moduli> {
+    cell_materials.iter().map(|own| own.moduli).collect()
+}
+
+/// Returns the smallest contact modulus of the cells at the nodes of the surface, which are ascending \[Pa\].
 fn softest_contact<const N: usize, const P: usize>(
     solid: &Solid<N, P>,
     top: &[u32],
-    moduli: &[Moduli],
+    cell_materials: &[CellMaterial],
 ) -> f64 {
     let touched = |cell: &[u32; N]| cell.iter().any(|node| top.binary_search(node).is_ok());
-    let cells = solid.cells.iter().zip(moduli);
+    let cells = solid.cells.iter().zip(cell_materials);
     cells
         .filter(|(cell, _)| touched(cell))
-        .map(|(_, moduli)| moduli.contact_pa())
+        .map(|(_, own)| own.moduli.contact_pa())
         .fold(f64::MAX, f64::min)
-}
-
-fn largest_density(cells: usize, densities_kgpm3: &[f64]) -> Result<f64, ImplicitError> {
-    if densities_kgpm3.len() != cells {
-        return Err(ImplicitError::Count {
-            what: "densities",
-            cells,
-            found: densities_kgpm3.len(),
-        });
-    }
-    for (cell, &density_kgpm3) in densities_kgpm3.iter().enumerate() {
-        if !(density_kgpm3.is_finite() && density_kgpm3 > 0.0) {
-            return Err(ImplicitError::Density {
-                cell,
-                density_kgpm3,
-            });
-        }
-    }
-    Ok(densities_kgpm3.iter().copied().fold(0.0, f64::max))
 }

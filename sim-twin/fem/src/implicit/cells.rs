@@ -1,102 +1,104 @@
-//! One cell over one step: its energy, its forces and their slope, with what is viscous in it.
+//! One cell over one step: its energy, its forces and their derivative, including viscous parts.
 //!
-//! Source: ours, from [`palpate_twin::law::viscous`]. Both additions are gradients of a function of the end
-//! of the step, so a step stays the minimum of a potential. The dashpot takes its geometry from the
-//! beginning of the step: `P = F0 S(sym(F0^T (F1 - F0)) / dt)`, which makes its work its heat to
-//! rounding. A branch is linear in the shape part of the Green strain and pulls with its stress at
-//! the end: `P = F1 h1`; of its work `h1 : (F1 - F0)^T (F1 - F0) / 2` is the scheme's.
+//! Source: ours, from [`palpate_twin::law::viscous`]. Both viscous parts are gradients of a function of the
+//! end of the step, so a step stays the minimum of a potential. The dashpot uses the geometry at the start of
+//! the step: `P = F0 S(sym(F0^T (F1 - F0)) / dt)`, so its work equals its heat to rounding. A branch is
+//! linear in the deviatoric Green strain and acts with its stress at the end: `P = F1 h1`. Of its work, `h1 :
+//! (F1 - F0)^T (F1 - F0) / 2` is numerical dissipation.
 
-use crate::element::{Deformed, Points, Split, Stiffness, add_point, each_block, mirror};
+use crate::element::{
+    AveragedLaw, Deformed, GaussPoints, Stiffness, add_point, each_block, mirror,
+};
 use nalgebra::Matrix3;
 use palpate_twin::Vec3;
-use palpate_twin::law::Tangent;
-use palpate_twin::law::viscous::{KelvinVoigt, Memory, Prony, PronyStep};
+use palpate_twin::law::viscous::{KelvinVoigt, PronyBranch, ViscousState};
+use palpate_twin::law::{TangentMatrix, Viscosity};
 
-/// A viscous material without units, but for the times of its branches.
+/// Viscous material.
 #[derive(Debug, Clone)]
-pub(super) struct Material {
-    /// What follows the change of shape.
-    pub(super) dashpot: KelvinVoigt<f64>,
-    /// Viscosity for change of volume.
+pub(super) struct ViscousMaterial {
+    pub(super) viscosity: Viscosity,
+    /// Shear dashpot, without units.
+    pub(super) dashpot: KelvinVoigt,
+    /// Bulk viscosity, without units.
     pub(super) bulk: f64,
-    pub(super) prony: Prony,
-    /// The branches for the step that is being taken.
-    pub(super) step: PronyStep<f64>,
+    /// Branch for the current step.
+    pub(super) branch: PronyBranch,
 }
 
-/// One hexahedron, or one tetrahedron with ten nodes.
+/// Hexahedron, or tetrahedron with ten nodes.
 #[derive(Debug, Clone)]
 pub(super) struct Cell<const N: usize, const P: usize> {
     pub(super) nodes: [u32; N],
-    pub(super) points: Points<N, P>,
-    pub(super) law: Split,
-    /// Places of its blocks in the tangent.
+    pub(super) points: GaussPoints<N, P>,
+    pub(super) law: AveragedLaw,
+    /// Indices of its blocks in the tangent.
     pub(super) pairs: [[usize; N]; N],
     pub(super) material: Option<usize>,
-    /// Place of what its first Gauss point remembers, if its material has branches.
+    /// Index of the memory of its first Gauss point, if its material has branches.
     pub(super) memory: usize,
     /// Stiffness `2 mu` of all branches and the law together.
     pub(super) shear: f64,
 }
 
-/// What is given at the beginning of a step.
+/// State at the start of a step.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Begin<'a> {
+pub(super) struct StepStart<'a> {
     pub(super) dt: f64,
     pub(super) u: &'a [Vec3],
-    pub(super) materials: &'a [Material],
-    pub(super) memories: &'a [Memory<f64>],
+    pub(super) materials: &'a [ViscousMaterial],
+    pub(super) memories: &'a [ViscousState],
 }
 
 /// Energies of cells at the end of a step.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Pulled {
-    /// Of the elastic laws.
+pub(super) struct CellEnergies {
+    /// Energy of the elastic laws.
     pub(super) elastic: f64,
     /// Work of the elastic forces at the end along the step.
     pub(super) work: f64,
-    /// Potential of what is viscous.
+    /// Potential of the viscous parts.
     pub(super) viscous: f64,
 }
 
-/// What the viscous parts of cells did in one step.
+/// Energies of the viscous parts of cells in one step.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Heat {
-    /// Energy that the branches hold now.
-    pub(super) held: f64,
-    /// Energy that dashpots turned to heat.
+    /// Energy stored in the branches.
+    pub(super) stored: f64,
+    /// Energy dissipated by the material.
     pub(super) physical: f64,
-    /// Energy that the scheme took.
+    /// Energy dissipated by the integration scheme.
     pub(super) numerical: f64,
 }
 
 impl Heat {
     pub(super) fn add(&mut self, other: Self) {
-        self.held += other.held;
+        self.stored += other.stored;
         self.physical += other.physical;
         self.numerical += other.numerical;
     }
 }
 
-/// A Gauss point over a step.
-struct Lag<'a> {
+/// Gauss point over a step.
+struct PointStep<'a> {
     f0: Matrix3<f64>,
     f1: Matrix3<f64>,
     dt: f64,
-    material: &'a Material,
-    memory: Option<&'a Memory<f64>>,
+    material: &'a ViscousMaterial,
+    memory: Option<&'a ViscousState>,
     shear: f64,
 }
 
-/// The trace-free part.
-fn shape(m: &Matrix3<f64>) -> Matrix3<f64> {
+/// Returns the trace-free part.
+fn deviator(m: &Matrix3<f64>) -> Matrix3<f64> {
     m - Matrix3::identity() * (m.trace() / 3.0)
 }
 
-impl Lag<'_> {
-    /// What drives the branches: `2 mu` times the shape part of the Green strain.
+impl PointStep<'_> {
+    /// Returns the elastic stress that drives the branches: `2 mu` times the deviatoric Green strain.
     fn elastic(&self) -> Matrix3<f64> {
-        shape(&(self.f1.transpose() * self.f1)) * (0.5 * self.shear)
+        deviator(&(self.f1.transpose() * self.f1)) * (0.5 * self.shear)
     }
 
     fn rate(&self) -> Matrix3<f64> {
@@ -105,7 +107,7 @@ impl Lag<'_> {
 
     fn branches(&self) -> Matrix3<f64> {
         self.memory.map_or_else(Matrix3::zeros, |memory| {
-            self.material.step.branches(memory, &self.elastic())
+            self.material.branch.stress(memory, &self.elastic())
         })
     }
 
@@ -116,24 +118,24 @@ impl Lag<'_> {
     fn potential(&self) -> f64 {
         let heat = self.material.dashpot.dissipation(&self.f0, &self.rate());
         let branches = self.memory.map_or(0.0, |memory| {
-            let step = &self.material.step;
-            step.potential(memory, &self.elastic(), self.shear)
+            let branch = &self.material.branch;
+            branch.potential(memory, &self.elastic(), self.shear)
         });
         0.5 * self.dt * heat + branches
     }
 }
 
-/// Slope of the viscous stress at the gradient `f` against a change of it, but for what the branches
-/// held before the step, which a Newton step does without: so it depends on nothing but `f`.
-fn tangent(material: &Material, f: &Matrix3<f64>, dt: f64, shear: f64) -> Tangent<f64> {
-    let mut whole = Tangent::zeros();
+/// Returns the derivative of the viscous stress by the gradient `f`. The initial stress of the branches,
+/// which a Newton step does not need, is omitted, so the result depends on `f` alone.
+fn tangent(material: &ViscousMaterial, f: &Matrix3<f64>, dt: f64, shear: f64) -> TangentMatrix {
+    let mut whole = TangentMatrix::zeros();
     for column in 0..9 {
         let mut df = Matrix3::zeros();
         df[column] = 1.0;
         let half = f.transpose() * df;
-        let strain = shape(&((half + half.transpose()) * 0.5));
+        let strain = deviator(&((half + half.transpose()) * 0.5));
         let change =
-            material.dashpot.stress(f, &(df / dt)) + f * strain * (material.step.slope() * shear);
+            material.dashpot.stress(f, &(df / dt)) + f * strain * (material.branch.slope() * shear);
         whole.column_mut(column).copy_from_slice(change.as_slice());
     }
     whole
@@ -144,7 +146,7 @@ impl<const N: usize, const P: usize> Cell<N, P> {
         self.nodes.map(|node| u[node as usize])
     }
 
-    /// Deformation gradient at a Gauss point.
+    /// Returns the deformation gradient at a Gauss point.
     fn gradient(&self, point: usize, u: &[Vec3]) -> Matrix3<f64> {
         let mut f = Matrix3::identity();
         for (&node, gradient) in self.nodes.iter().zip(&self.points.gradients[point]) {
@@ -153,8 +155,8 @@ impl<const N: usize, const P: usize> Cell<N, P> {
         f
     }
 
-    /// What the nodes' ways change of the mean trace of the Green strain, at displacements `u`.
-    fn swelling(&self, u: &[Vec3]) -> [Vec3; N] {
+    /// Returns the derivative of the mean trace of the Green strain by the nodes' displacements, at `u`.
+    fn mean_trace_gradient(&self, u: &[Vec3]) -> [Vec3; N] {
         let mut sums = [Vec3::zeros(); N];
         for point in 0..P {
             let f = self.gradient(point, u) * self.points.weights[point];
@@ -166,27 +168,30 @@ impl<const N: usize, const P: usize> Cell<N, P> {
         sums.map(|sum| sum / volume)
     }
 
-    /// Heat of the mean change of volume over a step to `u`, with the force on every node.
-    fn swell(&self, begin: &Begin<'_>, bulk: f64, u: &[Vec3]) -> (f64, [Vec3; N]) {
-        let slopes = self.swelling(begin.u);
-        let ways = self
+    /// Returns the heat of the mean change of volume over a step to `u`, with the force on every node.
+    fn volume_damping(&self, begin: &StepStart<'_>, bulk: f64, u: &[Vec3]) -> (f64, [Vec3; N]) {
+        let slopes = self.mean_trace_gradient(begin.u);
+        let displacements = self
             .nodes
             .iter()
             .map(|&node| u[node as usize] - begin.u[node as usize]);
-        let grown: f64 = ways.zip(&slopes).map(|(way, slope)| way.dot(slope)).sum();
-        let push = bulk * self.points.volume() * grown / begin.dt;
-        (push * grown, slopes.map(|slope| slope * push))
+        let volume_change: f64 = displacements
+            .zip(&slopes)
+            .map(|(way, slope)| way.dot(slope))
+            .sum();
+        let push = bulk * self.points.volume() * volume_change / begin.dt;
+        (push * volume_change, slopes.map(|slope| slope * push))
     }
 
-    fn lag<'a>(
+    fn point_step<'a>(
         &self,
-        begin: &Begin<'a>,
-        material: &'a Material,
+        begin: &StepStart<'a>,
+        material: &'a ViscousMaterial,
         point: usize,
         f1: Matrix3<f64>,
-    ) -> Lag<'a> {
-        let remembers = !material.prony.is_empty();
-        Lag {
+    ) -> PointStep<'a> {
+        let remembers = material.viscosity.share > 0.0;
+        PointStep {
             f0: self.gradient(point, begin.u),
             f1,
             dt: begin.dt,
@@ -196,13 +201,13 @@ impl<const N: usize, const P: usize> Cell<N, P> {
         }
     }
 
-    /// Adds the cell's forces at the end `u`; false if it is inverted there.
-    pub(super) fn pull(
+    /// Adds the cell's forces at the end `u`; returns false if it is inverted there.
+    pub(super) fn add_forces(
         &self,
-        begin: &Begin<'_>,
+        begin: &StepStart<'_>,
         u: &[Vec3],
         forces: &mut [Vec3],
-        sums: &mut Pulled,
+        sums: &mut CellEnergies,
     ) -> bool {
         let moved = self.moved(u);
         let deformed = Deformed::new(&self.points, &self.law, &moved);
@@ -220,16 +225,16 @@ impl<const N: usize, const P: usize> Cell<N, P> {
             return true;
         };
         let material = &begin.materials[material];
-        let (heat, pushes) = self.swell(begin, material.bulk, u);
+        let (heat, pushes) = self.volume_damping(begin, material.bulk, u);
         sums.viscous += 0.5 * heat;
         for (&node, push) in self.nodes.iter().zip(&pushes) {
             forces[node as usize] += push;
         }
         for point in 0..P {
-            let lag = self.lag(begin, material, point, *deformed.gradient(point));
+            let step = self.point_step(begin, material, point, *deformed.gradient(point));
             let weight = self.points.weights[point];
-            sums.viscous += lag.potential() * weight;
-            let stress = lag.stress() * weight;
+            sums.viscous += step.potential() * weight;
+            let stress = step.stress() * weight;
             for (&node, gradient) in self.nodes.iter().zip(&self.points.gradients[point]) {
                 forces[node as usize] += stress * gradient;
             }
@@ -237,8 +242,9 @@ impl<const N: usize, const P: usize> Cell<N, P> {
         true
     }
 
-    /// Slope of the cell's forces at the end `u` of a step `dt`; of the viscous ones as [`tangent`].
-    pub(super) fn slope(&self, materials: &[Material], dt: f64, u: &[Vec3]) -> Stiffness<N> {
+    /// Returns the derivative of the cell's forces at the end `u` of a step `dt`; that of the viscous ones as
+    /// [`tangent`].
+    pub(super) fn slope(&self, materials: &[ViscousMaterial], dt: f64, u: &[Vec3]) -> Stiffness<N> {
         let moved = self.moved(u);
         let deformed = Deformed::new(&self.points, &self.law, &moved);
         let mut whole = deformed.stiffness();
@@ -250,7 +256,7 @@ impl<const N: usize, const P: usize> Cell<N, P> {
                 add_point(&mut whole, &tangent, &self.points.gradients[point]);
             }
             mirror(&mut whole);
-            let swelling = self.swelling(u);
+            let swelling = self.mean_trace_gradient(u);
             let factor = material.bulk * self.points.volume() / dt;
             each_block(&mut whole, |block, a, b| {
                 *block += swelling[a] * swelling[b].transpose() * factor;
@@ -259,29 +265,34 @@ impl<const N: usize, const P: usize> Cell<N, P> {
         whole
     }
 
-    /// Books the viscous parts at the end `u`; `memories` go on to it.
-    pub(super) fn book(&self, begin: &Begin<'_>, u: &[Vec3], memories: &mut [Memory<f64>]) -> Heat {
+    /// Advances `memories` to the end `u` and returns the energies of the viscous parts.
+    pub(super) fn advance_viscous(
+        &self,
+        begin: &StepStart<'_>,
+        u: &[Vec3],
+        memories: &mut [ViscousState],
+    ) -> Heat {
         let mut sum = Heat::default();
         let Some(material) = self.material else {
             return sum;
         };
         let material = &begin.materials[material];
-        sum.physical += self.swell(begin, material.bulk, u).0;
+        sum.physical += self.volume_damping(begin, material.bulk, u).0;
         for (point, &weight) in self.points.weights.iter().enumerate() {
-            let lag = self.lag(begin, material, point, self.gradient(point, u));
-            let heat = material.dashpot.dissipation(&lag.f0, &lag.rate());
+            let step = self.point_step(begin, material, point, self.gradient(point, u));
+            let heat = material.dashpot.dissipation(&step.f0, &step.rate());
             sum.physical += weight * begin.dt * heat;
-            let Some(before) = lag.memory else {
+            let Some(before) = step.memory else {
                 continue;
             };
-            let way = lag.f1 - lag.f0;
+            let way = step.f1 - step.f0;
             let square = way.transpose() * way;
-            sum.numerical += weight * 0.5 * lag.branches().dot(&square);
+            sum.numerical += weight * 0.5 * step.branches().dot(&square);
             let after = &mut memories[self.memory + point];
-            material.step.advance(after, &lag.elastic());
-            let (step, shear) = (&material.step, self.shear);
-            sum.physical += weight * step.dissipation(before, after, shear);
-            sum.held += weight * step.energy(after, shear);
+            let (branch, shear) = (&material.branch, self.shear);
+            branch.advance(after, &step.elastic());
+            sum.physical += weight * branch.dissipation(before, after, shear);
+            sum.stored += weight * branch.energy(after, shear);
         }
         sum
     }

@@ -1,53 +1,56 @@
-//! The end of a step: the minimum of its incremental potential.
+//! Solver for the end of a step: the minimum of its incremental potential.
 //!
-//! Source: Newton's method with a backtracking line search (Nocedal and Wright 2006, algorithm 3.1),
-//! begun from a step at constant velocity. The cells' stiffness is kept from step to step and taken
-//! anew only where the iteration slows, that of the contact in every iteration; the state remembers
-//! where it was taken, so that a thawed tissue repeats. All loops are bounded, and the potential never
-//! rises, so a step that does not settle is still a finite one.
+//! Source: Newton's method with a backtracking line search (Nocedal and Wright 2006, algorithm 3.1), starting
+//! from a step at constant velocity. The stiffness of the cells is kept from step to step and recomputed only
+//! where convergence slows; that of the contact in every iteration. The state contains the displacements of
+//! that stiffness, so a restored tissue repeats its steps. All loops are bounded, and the potential never
+//! rises, so a step that does not converge is still finite.
 //!
-//! Symbols: `m` masses, `u0`, `v0` the beginning, `dt` the step; the potential is
-//! `m |u - u0 - dt v0|^2 / (2 dt^2) + damping m |u - u0|^2 / (2 dt) + elastic + viscous + contact`.
+//! Symbols: `m` masses, `u0`, `v0` the start, `dt` the step; the potential is `m |u - u0 - dt v0|^2 / (2
+//! dt^2) + damping m |u - u0|^2 / (2 dt) + elastic + viscous + contact`.
 
 use super::build::Model;
-use super::cells::{Begin, Cell, Material, Pulled};
+use super::cells::{Cell, CellEnergies, StepStart, ViscousMaterial};
 use super::state::{State, TOOLS};
-use super::{Effort, Params};
-use crate::probe::Sphere;
-use crate::solid::mask;
-use crate::sparse::{BlockMatrix, Krylov};
+use crate::solid::zero_fixed;
+use crate::sparse::{BlockMatrix, KrylovScratch};
+use crate::sphere_contact::Sphere;
 use nalgebra::Matrix3;
 use palpate_twin::Vec3;
-use palpate_twin::conjugate::{dot, norm};
-use palpate_twin::law::viscous::Memory;
+use palpate_twin::conjugate_gradient::{dot, norm};
+use palpate_twin::law::viscous::ViscousState;
 
-/// An iteration that leaves more than this of the residual calls for a new stiffness.
+/// Residual ratio of an iteration above which the stiffness is recomputed.
 const SLOW: f64 = 0.2;
-/// Halvings of a Newton step.
+/// Newton iterations per step.
+const NEWTON_MAX: usize = 12;
+/// Conjugate-gradient iterations per Newton iteration.
+const KRYLOV_MAX: usize = 200;
+/// Largest number of halvings of a Newton step.
 const HALVINGS: usize = 20;
 
-/// What a step is found in.
+/// Working memory of a step.
 #[derive(Debug, Clone)]
-pub(super) struct Work {
-    /// The end of the step.
+pub(super) struct NewtonScratch {
+    /// Displacements at the end of the step.
     pub(super) u: Vec<Vec3>,
-    /// Its places, also those of a trial.
+    /// Positions at the end of the step or of a trial.
     pub(super) at: Vec<Vec3>,
     trial: Vec<Vec3>,
     residual: Vec<Vec3>,
     load: Vec<Vec3>,
     step: Vec<Vec3>,
-    /// Room for the memories at the end.
-    pub(super) memories: Vec<Memory<f64>>,
-    /// Tangent of all but the contact.
+    /// Memories at the end of the step.
+    pub(super) memories: Vec<ViscousState>,
+    /// Tangent of all parts except the contact.
     base: BlockMatrix,
-    /// Whether it has yet to be taken where the state says.
+    /// True if `base` must be recomputed from the state.
     pub(super) stale: bool,
-    whole: BlockMatrix,
-    krylov: Krylov,
+    tangent: BlockMatrix,
+    krylov: KrylovScratch,
 }
 
-impl Work {
+impl NewtonScratch {
     pub(super) fn new(model: &Model) -> Self {
         let zeros = vec![Vec3::zeros(); model.rest.len()];
         Self {
@@ -57,29 +60,29 @@ impl Work {
             residual: zeros.clone(),
             load: zeros.clone(),
             step: zeros,
-            memories: vec![Memory::default(); model.memories],
+            memories: vec![ViscousState::default(); model.memories],
             base: model.pattern.clone(),
             stale: true,
-            whole: model.pattern.clone(),
-            krylov: Krylov::new(model.rest.len()),
+            tangent: model.pattern.clone(),
+            krylov: KrylovScratch::new(model.rest.len()),
         }
     }
 }
 
-/// The places of all nodes at displacements `u`.
+/// Computes the positions of all nodes at displacements `u`.
 pub(super) fn place(at: &mut [Vec3], rest: &[Vec3], u: &[Vec3]) {
     for ((at, rest), u) in at.iter_mut().zip(rest).zip(u) {
         *at = rest + u;
     }
 }
 
-/// The potential of a step at one place, by its parts.
+/// Potential of a step at one set of displacements, by its parts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Potential {
-    pub(super) cells: Pulled,
+    pub(super) cells: CellEnergies,
     inertia: f64,
     contact: f64,
-    /// Sum of the sizes of all forces: what a residual is small against.
+    /// Sum of the magnitudes of all forces, the scale of a residual.
     scale: f64,
 }
 
@@ -89,23 +92,18 @@ impl Potential {
     }
 }
 
-/// One step that is being solved.
+/// Step that is being solved.
 pub(super) struct Solver<'a> {
     pub(super) model: &'a Model,
     pub(super) state: &'a mut State,
-    pub(super) work: &'a mut Work,
-    pub(super) effort: &'a mut Effort,
+    pub(super) work: &'a mut NewtonScratch,
     pub(super) spheres: [Option<Sphere>; TOOLS],
     pub(super) dt: f64,
 }
 
 impl Solver<'_> {
-    fn params(&self) -> &Params {
-        &self.model.params
-    }
-
-    fn begin(&self) -> Begin<'_> {
-        Begin {
+    fn begin(&self) -> StepStart<'_> {
+        StepStart {
             dt: self.dt,
             u: &self.state.u,
             materials: &self.model.materials,
@@ -113,16 +111,17 @@ impl Solver<'_> {
         }
     }
 
-    /// Finds the end of the step; it stands in [`Work::u`]. Tells whether it settled.
+    /// Computes the end of the step into [`NewtonScratch::u`]. Returns its potential, and true if it
+    /// converged.
     pub(super) fn solve(&mut self) -> (Potential, bool) {
         let mut now = self.guess();
         let mut last = f64::INFINITY;
-        let mut settled = false;
-        for iteration in 0..=self.params().newton_max {
+        let mut converged = false;
+        for iteration in 0..=NEWTON_MAX {
             let size = norm(&self.work.residual);
-            // the floor is rounding of forces that are of order 1 where the strain is
-            settled = size <= self.params().tolerance * now.scale + 1e-16;
-            if settled || iteration == self.params().newton_max {
+            // the absolute tolerance is the rounding of forces, which are of order 1
+            converged = size <= self.model.params.tolerance * now.scale + 1e-16;
+            if converged || iteration == NEWTON_MAX {
                 break;
             }
             let other = self.state.tangent_dt != self.dt;
@@ -133,17 +132,16 @@ impl Solver<'_> {
             } else if self.work.stale {
                 self.assemble();
             }
-            self.direct(size / now.scale);
+            self.newton_direction(size / now.scale);
             last = size;
             if !self.search(&mut now) {
                 break;
             }
         }
-        self.effort.unsettled += u64::from(!settled);
-        (now, settled)
+        (now, converged)
     }
 
-    /// Goes on at constant velocity, or stays where that inverts a cell.
+    /// Extrapolates at constant velocity, or stays in place where that inverts a cell.
     fn guess(&mut self) -> Potential {
         let (u, v) = (&self.state.u, &self.state.v);
         for ((trial, u), v) in self.work.trial.iter_mut().zip(u).zip(v) {
@@ -158,14 +156,13 @@ impl Solver<'_> {
         now
     }
 
-    /// Potential and residual at the trial.
+    /// Evaluates potential and residual at the trial.
     fn evaluate(&mut self) -> Potential {
-        self.effort.evaluations += 1;
         let mut residual = std::mem::take(&mut self.work.residual);
         let mut now = Potential::default();
         residual.fill(Vec3::zeros());
-        if self.pull(&mut residual, &mut now) {
-            self.push(&mut residual, &mut now);
+        if self.add_cell_forces(&mut residual, &mut now) {
+            self.add_inertia_and_contact(&mut residual, &mut now);
         } else {
             now.cells.elastic = f64::INFINITY;
         }
@@ -173,33 +170,34 @@ impl Solver<'_> {
         now
     }
 
-    fn pull(&self, residual: &mut [Vec3], now: &mut Potential) -> bool {
+    fn add_cell_forces(&self, residual: &mut [Vec3], now: &mut Potential) -> bool {
         let (begin, trial) = (self.begin(), &self.work.trial);
-        let mut upright = true;
+        let mut valid = true;
         for cell in &self.model.hexes {
-            upright = upright && cell.pull(&begin, trial, residual, &mut now.cells);
+            valid = valid && cell.add_forces(&begin, trial, residual, &mut now.cells);
         }
         for cell in &self.model.tets {
-            upright = upright && cell.pull(&begin, trial, residual, &mut now.cells);
+            valid = valid && cell.add_forces(&begin, trial, residual, &mut now.cells);
         }
-        if !upright {
+        if !valid {
             return false;
         }
-        mask(&self.model.fixed, residual);
+        zero_fixed(&self.model.fixed, residual);
         now.scale += norm(residual);
         true
     }
 
-    /// Adds inertia, damping by mass and contact.
-    fn push(&mut self, residual: &mut [Vec3], now: &mut Potential) {
+    /// Adds inertia, mass-proportional damping and contact.
+    fn add_inertia_and_contact(&mut self, residual: &mut [Vec3], now: &mut Potential) {
         let (rate, damping) = (1.0 / self.dt, self.model.damping);
         let (mut way2, mut force2) = (0.0, 0.0);
         for (node, force) in residual.iter_mut().enumerate() {
             let mass = self.model.masses[node];
-            let way = self.work.trial[node] - self.state.u[node];
-            let gained = way * rate - self.state.v[node];
-            let push = (gained + way * damping) * (mass * rate);
-            way2 += mass * (gained.norm_squared() + damping * rate * way.norm_squared());
+            let displacement = self.work.trial[node] - self.state.u[node];
+            let velocity_change = displacement * rate - self.state.v[node];
+            let push = (velocity_change + displacement * damping) * (mass * rate);
+            way2 += mass
+                * (velocity_change.norm_squared() + damping * rate * displacement.norm_squared());
             force2 += push.norm_squared();
             *force += push;
         }
@@ -214,12 +212,11 @@ impl Solver<'_> {
             now.contact += surface.energy(at, sphere);
             now.scale += force.norm();
         }
-        mask(&self.model.fixed, residual);
+        zero_fixed(&self.model.fixed, residual);
     }
 
-    /// Takes the slope of all but the contact where the state says.
+    /// Recomputes the derivative of all parts except the contact at the displacements of the state.
     fn assemble(&mut self) {
-        self.effort.assemblies += 1;
         let (model, work) = (self.model, &mut *self.work);
         let (u, materials) = (&self.state.tangent_u, &model.materials);
         work.stale = false;
@@ -235,21 +232,20 @@ impl Solver<'_> {
             work.base.add_diagonal(row, mass * rate);
         }
         work.base.fix(&model.fixed);
-        work.whole.copy_from(&work.base);
+        work.tangent.copy_from(&work.base);
     }
 
-    /// The Newton step at a residual that is `relative` of the forces.
-    fn direct(&mut self, relative: f64) {
-        self.effort.newton += 1;
+    /// Computes the Newton step for a ratio `relative` of residual to forces.
+    fn newton_direction(&mut self, relative: f64) {
         let work = &mut *self.work;
         place(&mut work.at, &self.model.rest, &work.u);
-        work.whole.copy_rows(&work.base, &self.model.top);
+        work.tangent.copy_rows(&work.base, &self.model.top);
         for sphere in self.spheres.iter().flatten() {
-            let whole = &mut work.whole;
+            let whole = &mut work.tangent;
             let fixed = &self.model.fixed;
             let surface = &self.model.surface;
-            surface.each_slope(&work.at, sphere, |row, column, mut block| {
-                keep_free(&mut block, &fixed[row as usize], &fixed[column as usize]);
+            surface.each_stiffness_block(&work.at, sphere, |row, column, mut block| {
+                zero_fixed_block(&mut block, &fixed[row as usize], &fixed[column as usize]);
                 whole.add(row, column, &block);
             });
         }
@@ -258,22 +254,21 @@ impl Solver<'_> {
         }
         let goal = 0.3 * self.model.params.tolerance / relative;
         let forcing = relative.clamp(1e-4, 0.03).max(goal).min(0.1);
-        let solved = work.whole.solve_in(
+        work.tangent.solve_in(
             &mut work.krylov,
             &work.load,
             &mut work.step,
             forcing,
-            self.model.params.krylov_max,
+            KRYLOV_MAX,
         );
-        self.effort.krylov += solved.iterations as u64;
     }
 
-    /// Goes along the step as far as the potential falls; false if it does nowhere.
+    /// Moves along the step while the potential falls; returns false if it falls nowhere.
     fn search(&mut self, now: &mut Potential) -> bool {
-        // the load is the residual's opposite, and stays while trials overwrite the residual
+        // the load is the negative residual, and stays while trials overwrite the residual
         let slope = -dot(&self.work.load, &self.work.step);
         let start = now.total();
-        // below this a difference of potentials is rounding, see the truth's search
+        // below this a difference of potentials is rounding, as in the static reference
         let noise = 1e-13 * start.abs() + 1e-15;
         let mut length = 1.0;
         for _ in 0..HALVINGS {
@@ -296,7 +291,7 @@ impl Solver<'_> {
 
 fn add_slope<const N: usize, const P: usize>(
     cell: &Cell<N, P>,
-    materials: &[Material],
+    materials: &[ViscousMaterial],
     dt: f64,
     u: &[Vec3],
     base: &mut BlockMatrix,
@@ -309,8 +304,8 @@ fn add_slope<const N: usize, const P: usize>(
     }
 }
 
-/// Takes fixed directions out of a block.
-fn keep_free(block: &mut Matrix3<f64>, row: &[bool; 3], column: &[bool; 3]) {
+/// Clears fixed directions of a block.
+fn zero_fixed_block(block: &mut Matrix3<f64>, row: &[bool; 3], column: &[bool; 3]) {
     for i in 0..3 {
         for j in 0..3 {
             if row[i] || column[j] {

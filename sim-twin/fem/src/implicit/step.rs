@@ -1,148 +1,156 @@
-//! One tick: which tools touch, the end of the step, its books and what the tools feel.
+//! One tick: tools in contact, the end of the step, its energy balance and the reactions.
 //!
-//! A tool goes straight from its last place to its new one. The force on it is that at the end; its
-//! work goes along the way with the mean of the forces at both ends, as a hand that samples it would
-//! reckon.
+//! A tool moves straight from its last position to its new one. The force on it is that at the end. Its work
+//! is computed with the mean of the forces at both ends, as by a controller that samples the force.
 
-use super::cells::{Begin, Heat};
+use super::cells::{Heat, StepStart};
 use super::newton::{Potential, Solver, place};
 use super::state::{TOOLS, ToolState};
-use super::{Implicit, STEP_MAX, STEP_MIN};
-use crate::probe::{Met, Sphere};
+use super::{ImplicitTissue, STEP_MAX, STEP_MIN};
+use crate::sphere_contact::{Sphere, SphereContact};
 use palpate_twin::Vec3;
-use palpate_twin::contact::usable;
+use palpate_twin::contact::is_usable;
 use palpate_twin::twin::{Reaction, Tool};
 
 /// Largest radius of a tool over the extent of the mesh.
 const RADIUS_MAX: f64 = 10.0;
 
-/// A tool's way in this tick, without units.
+/// Motion of a tool in this tick, without units.
 #[derive(Debug, Clone, Copy)]
-struct Path {
+struct ToolPath {
     end: Sphere,
-    way: Vec3,
-    same: bool,
+    displacement: Vec3,
+    continues: bool,
 }
 
-/// What the contacts of a step come to.
+/// Energies of the contacts of a step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Contacts {
     energy: f64,
     /// Work of the tools.
     work: f64,
-    /// What the scheme took.
+    /// Numerical dissipation of the contacts.
     numerical: f64,
 }
 
-impl Implicit {
+impl ImplicitTissue {
     pub(super) fn advance(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
         reactions.fill(Reaction::default());
         let dt = dt_s / self.model.time_s;
-        // a range has no place for what is not a number
+        // a range contains no NaN
         if !(STEP_MIN..=STEP_MAX).contains(&dt) {
             return;
         }
-        self.effort.steps += 1;
         let paths = self.admit(tools);
         for material in &mut self.model.materials {
-            material.step = material.prony.step(dt_s);
+            material.branch = material.viscosity.branch(dt_s);
         }
-        let (end, settled) = Solver {
+        let (end, converged) = Solver {
             model: &self.model,
             state: &mut self.state,
             work: &mut self.work,
-            effort: &mut self.effort,
             spheres: paths.map(|path| path.map(|path| path.end)),
             dt,
         }
         .solve();
-        self.book(&paths, &end, dt, settled, reactions);
-        self.see();
+        self.update_energy_balance(&paths, &end, dt, converged, reactions);
+        self.update_surface();
     }
 
-    /// The tools that can touch. A tool that was not there, jumped or changed is set down where it
-    /// is, and brings the energy that it then has; one that went takes its energy along.
-    fn admit(&mut self, tools: &[Tool]) -> [Option<Path>; TOOLS] {
+    /// Returns the paths of the tools that can touch. A new, moved or changed tool is placed at its position,
+    /// and its contact energy counts as its work. The energy of a withdrawn one is dissipated.
+    fn admit(&mut self, tools: &[Tool]) -> [Option<ToolPath>; TOOLS] {
         let unit_j = self.model.energy_j();
         let mut paths = [None; TOOLS];
         place(&mut self.work.at, &self.model.rest, &self.state.u);
         for (index, path) in paths.iter_mut().enumerate() {
             let slot = &mut self.state.tools[index];
-            let books = &mut self.state.ledger;
-            let fits =
-                |tool: &&Tool| usable(tool) && tool.radius_m <= RADIUS_MAX * self.model.length_m;
-            let Some(tool) = tools.get(index).filter(fits) else {
-                books.dissipated_j += slot.energy * unit_j;
-                books.contact_j -= slot.energy * unit_j;
-                *slot = ToolState::NEW;
+            let balance = &mut self.state.ledger;
+            let is_valid =
+                |tool: &&Tool| is_usable(tool) && tool.radius_m <= RADIUS_MAX * self.model.length_m;
+            let Some(tool) = tools.get(index).filter(is_valid) else {
+                balance.dissipated_j += slot.energy * unit_j;
+                balance.contact_j -= slot.energy * unit_j;
+                *slot = ToolState::default();
                 continue;
             };
-            let way_m = tool.position_m - slot.position_m;
-            let same = slot.seen
+            let displacement_m = tool.position_m - slot.position_m;
+            let unchanged = slot.present
                 && slot.radius_m == tool.radius_m
                 && slot.stiffness_npm == tool.stiffness_npm
-                && way_m.norm() <= 2.0 * tool.radius_m;
+                && displacement_m.norm() <= 2.0 * tool.radius_m;
             let end = self.model.sphere(tool);
-            if !same {
-                let met = self.model.surface.meet(&self.work.at, &self.state.v, &end);
-                books.tool_work_j += (met.energy - slot.energy) * unit_j;
-                books.contact_j += (met.energy - slot.energy) * unit_j;
-                slot.energy = met.energy;
+            if !unchanged {
+                let contact = self
+                    .model
+                    .surface
+                    .sphere_contact(&self.work.at, &self.state.v, &end);
+                balance.tool_work_j += (contact.energy - slot.energy) * unit_j;
+                balance.contact_j += (contact.energy - slot.energy) * unit_j;
+                slot.energy = contact.energy;
             }
-            slot.seen = true;
+            slot.present = true;
             slot.position_m = tool.position_m;
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
-            let way = if same { way_m } else { Vec3::zeros() };
-            *path = Some(Path {
+            let displacement = if unchanged {
+                displacement_m
+            } else {
+                Vec3::zeros()
+            };
+            *path = Some(ToolPath {
                 end,
-                way: way / self.model.length_m,
-                same,
+                displacement: displacement / self.model.length_m,
+                continues: unchanged,
             });
         }
         paths
     }
 
-    /// Takes the end of the step for the state, and accounts for every energy by its own formula.
-    fn book(
+    /// Accepts the end of the step, and updates every energy by its own formula.
+    fn update_energy_balance(
         &mut self,
-        paths: &[Option<Path>; TOOLS],
+        paths: &[Option<ToolPath>; TOOLS],
         end: &Potential,
         dt: f64,
-        settled: bool,
+        converged: bool,
         reactions: &mut [Reaction],
     ) {
         let before = self.state.kinetic(&self.model.masses)
             + self.state.elastic
-            + self.state.held
+            + self.state.branch_energy
             + self.contact_energy();
-        let heat = self.remember(dt);
-        let square = self.move_on(dt);
+        let heat = self.advance_memories(dt);
+        let square = self.accept_step(dt);
         let kinetic = self.state.kinetic(&self.model.masses);
         let contacts = self.touch(paths, reactions);
-        let taken = heat.physical
+        let dissipated = heat.physical
             + heat.numerical
             + 2.0 * self.model.damping * dt * kinetic
             + 0.5 * square
             + end.cells.work
             - (end.cells.elastic - self.state.elastic)
             + contacts.numerical;
-        let stored = end.cells.elastic + heat.held + contacts.energy;
-        let residual = kinetic + stored - before - contacts.work + taken;
-        let stopped = if settled { 0.0 } else { self.stop(residual) };
-        (self.state.elastic, self.state.held) = (end.cells.elastic, heat.held);
+        let stored = end.cells.elastic + heat.stored + contacts.energy;
+        let residual = kinetic + stored - before - contacts.work + dissipated;
+        let removed = if converged {
+            0.0
+        } else {
+            self.slow_by_gain(residual)
+        };
+        (self.state.elastic, self.state.branch_energy) = (end.cells.elastic, heat.stored);
         let unit_j = self.model.energy_j();
-        let books = &mut self.state.ledger;
-        books.kinetic_j = (kinetic - stopped) * unit_j;
-        books.elastic_j = (end.cells.elastic + heat.held) * unit_j;
-        books.contact_j = contacts.energy * unit_j;
-        books.tool_work_j += contacts.work * unit_j;
-        books.dissipated_j += (taken + stopped) * unit_j;
-        books.residual_j += residual * unit_j;
+        let balance = &mut self.state.ledger;
+        balance.kinetic_j = (kinetic - removed) * unit_j;
+        balance.elastic_j = (end.cells.elastic + heat.stored) * unit_j;
+        balance.contact_j = contacts.energy * unit_j;
+        balance.tool_work_j += contacts.work * unit_j;
+        balance.dissipated_j += (dissipated + removed) * unit_j;
+        balance.residual_j += residual * unit_j;
     }
 
-    /// Lets the memories go on to the end of the step.
-    fn remember(&mut self, dt: f64) -> Heat {
-        let begin = Begin {
+    /// Advances the memories to the end of the step.
+    fn advance_memories(&mut self, dt: f64) -> Heat {
+        let begin = StepStart {
             dt,
             u: &self.state.u,
             materials: &self.model.materials,
@@ -153,40 +161,40 @@ impl Implicit {
         self.work.memories.copy_from_slice(&self.state.memories);
         let (u, memories) = (&self.work.u, &mut self.work.memories);
         for cell in &self.model.hexes {
-            sum.add(cell.book(&begin, u, memories));
+            sum.add(cell.advance_viscous(&begin, u, memories));
         }
         for cell in &self.model.tets {
-            sum.add(cell.book(&begin, u, memories));
+            sum.add(cell.advance_viscous(&begin, u, memories));
         }
         std::mem::swap(&mut self.state.memories, &mut self.work.memories);
         sum
     }
 
-    /// Moves the nodes to the end of the step, and leaves their ways where that stood; gives the
-    /// squared change of velocities times the masses.
-    fn move_on(&mut self, dt: f64) -> f64 {
+    /// Moves the nodes to the end of the step, and stores their displacements over the step in its place.
+    /// Returns the squared change of velocities times the masses.
+    fn accept_step(&mut self, dt: f64) -> f64 {
         let mut square = 0.0;
         for (node, mass) in self.model.masses.iter().enumerate() {
-            let way = self.work.u[node] - self.state.u[node];
-            let v = way / dt;
+            let displacement = self.work.u[node] - self.state.u[node];
+            let v = displacement / dt;
             square += mass * (v - self.state.v[node]).norm_squared();
             self.state.v[node] = v;
             self.state.u[node] = self.work.u[node];
-            self.work.u[node] = way;
+            self.work.u[node] = displacement;
         }
         square
     }
 
-    /// A step that found no end must not give energy: motion pays for what it gave. Gives what was
-    /// paid.
-    fn stop(&mut self, given: f64) -> f64 {
+    /// Reduces velocities so that a step that did not converge generates no energy. Returns the energy
+    /// removed.
+    fn slow_by_gain(&mut self, gain: f64) -> f64 {
         let kinetic = self.state.kinetic(&self.model.masses);
-        if given <= 0.0 || kinetic <= 0.0 {
+        if gain <= 0.0 || kinetic <= 0.0 {
             return 0.0;
         }
-        let left = (1.0 - given / kinetic).max(0.0).sqrt();
+        let factor = (1.0 - gain / kinetic).max(0.0).sqrt();
         for v in &mut self.state.v {
-            *v *= left;
+            *v *= factor;
         }
         kinetic - self.state.kinetic(&self.model.masses)
     }
@@ -195,27 +203,34 @@ impl Implicit {
         self.state.tools.iter().map(|tool| tool.energy).sum()
     }
 
-    /// Looks at every contact at the end of the step; the ways of the nodes are where
-    /// [`Self::move_on`] left them.
-    fn touch(&mut self, paths: &[Option<Path>; TOOLS], reactions: &mut [Reaction]) -> Contacts {
+    /// Evaluates every contact at the end of the step; the displacements of the nodes over the step are those
+    /// of [`Self::accept_step`].
+    fn touch(&mut self, paths: &[Option<ToolPath>; TOOLS], reactions: &mut [Reaction]) -> Contacts {
         let mut sum = Contacts::default();
         place(&mut self.work.at, &self.model.rest, &self.state.u);
         for (index, path) in paths.iter().enumerate() {
             let Some(path) = path else {
                 continue;
             };
-            let (at, way) = (&self.work.at, &self.work.u);
-            let met = self.model.surface.meet(at, way, &path.end);
+            let (at, displacement) = (&self.work.at, &self.work.u);
+            let contact = self
+                .model
+                .surface
+                .sphere_contact(at, displacement, &path.end);
             let slot = &mut self.state.tools[index];
-            let last = if path.same { slot.force } else { met.force };
-            let work = -0.5 * (last + met.force).dot(&path.way);
-            sum.energy += met.energy;
+            let last_force = if path.continues {
+                slot.force
+            } else {
+                contact.force
+            };
+            let work = -0.5 * (last_force + contact.force).dot(&path.displacement);
+            sum.energy += contact.energy;
             sum.work += work;
-            // the surface got its share at the forces of the end
-            sum.numerical += work - met.work - (met.energy - slot.energy);
-            (slot.force, slot.energy) = (met.force, met.energy);
+            // the surface received its part at the forces of the end
+            sum.numerical += work - contact.work - (contact.energy - slot.energy);
+            (slot.force, slot.energy) = (contact.force, contact.energy);
             if let Some(reaction) = reactions.get_mut(index) {
-                *reaction = self.model.reaction(&met);
+                *reaction = self.model.reaction(&contact);
             }
         }
         sum
@@ -225,32 +240,32 @@ impl Implicit {
 impl super::Model {
     pub(super) fn sphere(&self, tool: &Tool) -> Sphere {
         let radius = tool.radius_m / self.length_m;
-        // the tool's boundary as a bed of springs over its disc
-        let bed = tool.stiffness_npm
+        // the tool's boundary as an elastic foundation over its disc
+        let foundation = tool.stiffness_npm
             / (self.stress_pa * self.length_m)
             / (std::f64::consts::PI * radius * radius);
         Sphere {
             centre: tool.position_m / self.length_m,
             radius,
-            give: 1.0 / bed,
+            boundary_compliance: 1.0 / foundation,
         }
     }
 
-    fn reaction(&self, met: &Met) -> Reaction {
-        let size = met.force.norm();
+    fn reaction(&self, contact: &SphereContact) -> Reaction {
+        let size = contact.force.norm();
         if size == 0.0 || !size.is_finite() {
             return Reaction::default();
         }
-        // a rigid touch of that area on a half-space, in series with the contact itself
-        let radius = (met.area / std::f64::consts::PI).sqrt();
-        let (tissue, contact) = (2.0 * radius * self.contact_modulus, met.slope);
+        // a rigid contact of that area on a half-space, in series with the contact itself
+        let radius = (contact.area / std::f64::consts::PI).sqrt();
+        let (tissue, penalty) = (2.0 * radius * self.contact_modulus, contact.slope);
         Reaction {
-            force_n: met.force * self.force_n(),
-            normal: met.force / size,
-            penetration_m: met.depth * self.length_m,
-            to_proxy_m: met.force * (met.depth * self.length_m / size),
-            stiffness_npm: tissue * contact / (tissue + contact) * self.stress_pa * self.length_m,
-            contacts: met.contacts,
+            force_n: contact.force * self.force_n(),
+            normal: contact.force / size,
+            penetration_m: contact.depth * self.length_m,
+            proxy_offset_m: contact.force * (contact.depth * self.length_m / size),
+            stiffness_npm: tissue * penalty / (tissue + penalty) * self.stress_pa * self.length_m,
+            contacts: contact.contacts,
             ..Reaction::default()
         }
     }

@@ -1,22 +1,26 @@
 use super::*;
-use crate::tests::{elastic, even, with};
-use palpate_geometry::mesh::hex::Side;
-use palpate_twin::law::Material;
-use palpate_twin::twin::Ledger;
+use crate::tests::{cell_materials, evenly_spaced};
+use palpate_geometry::mesh::hex::BlockSide;
+use palpate_twin::law::{Material, Moduli, Viscosity};
+use palpate_twin::twin::TissueEnergy;
 
-impl Implicit {
-    /// What steps have cost since construction.
-    fn effort(&self) -> Effort {
-        self.effort
-    }
-
-    /// Displacements of all nodes \[m\], in the order of the mesh.
+impl ImplicitTissue {
+    /// Returns the displacements of all nodes \[m\], in the order of the mesh.
     pub(crate) fn displacements_m(&self) -> impl Iterator<Item = Vec3> {
         self.state.u.iter().map(|u| u * self.model.length_m)
     }
 
-    /// Sets the tissue in motion: velocities \[m/s\] of all nodes, in the order of the mesh. Energy that this brings is
-    /// booked as an edit.
+    /// Lets sides slide.
+    pub(crate) fn slide(&mut self, mesh: &HexMesh, sides: &[BlockSide]) {
+        for &side in sides {
+            for node in mesh.side_nodes(side) {
+                self.model.fixed[node as usize][side as usize / 2] = true;
+            }
+        }
+    }
+
+    /// Sets the velocities \[m/s\] of all nodes, in the order of the mesh. The added energy counts as an
+    /// edit.
     pub(crate) fn set_velocities_mps(&mut self, velocities_mps: &[Vec3]) {
         assert_eq!(velocities_mps.len(), self.state.v.len());
         let unit_j = self.model.energy_j();
@@ -24,11 +28,11 @@ impl Implicit {
         for (v, velocity_mps) in self.state.v.iter_mut().zip(velocities_mps) {
             *v = velocity_mps / unit_mps;
         }
-        crate::solid::mask(&self.model.fixed, &mut self.state.v);
+        crate::solid::zero_fixed(&self.model.fixed, &mut self.state.v);
         let kinetic_j = self.state.kinetic(&self.model.masses) * unit_j;
-        let books = &mut self.state.ledger;
-        books.edit_j += kinetic_j - books.kinetic_j;
-        books.kinetic_j = kinetic_j;
+        let balance = &mut self.state.ledger;
+        balance.edit_j += kinetic_j - balance.kinetic_j;
+        balance.kinetic_j = kinetic_j;
     }
 }
 
@@ -36,24 +40,24 @@ mod contract;
 mod tets;
 mod viscous;
 
-const FLOOR: [Support; 1] = [Support::Fixed(Side::ZMin)];
 const DT_S: f64 = 1e-3;
 
 fn block(size_m: f64, cells: u32) -> HexMesh {
-    let axis_m = even(size_m, cells);
+    let axis_m = evenly_spaced(size_m, cells);
     HexMesh::block([&axis_m, &axis_m, &axis_m]).unwrap()
 }
 
-/// Moduli and densities of a mesh of one material, 1000 kg/m^3.
-fn matter(mesh: &HexMesh, young_pa: f64, poisson: f64) -> (Vec<Moduli>, Vec<f64>) {
+/// Returns moduli and densities of a mesh of one material, 1000 kg/m^3.
+fn moduli_and_densities(mesh: &HexMesh, young_pa: f64, poisson: f64) -> (Vec<Moduli>, Vec<f64>) {
     let material = Material::new(young_pa, poisson, 1e3).unwrap();
     let cells = mesh.cells.len();
     (vec![material.moduli(); cells], vec![1e3; cells])
 }
 
-fn tissue(mesh: &HexMesh, family: Family, params: &Params) -> Implicit {
-    let (moduli, densities) = matter(mesh, 5e3, 0.45);
-    Implicit::new(mesh, &elastic(family, &moduli, &densities), &FLOOR, params).unwrap()
+fn tissue(mesh: &HexMesh, family: LawFamily, params: &ImplicitParams) -> ImplicitTissue {
+    let (moduli, densities) = moduli_and_densities(mesh, 5e3, 0.45);
+    let cell_materials = cell_materials(&moduli, &densities, Viscosity::NONE);
+    ImplicitTissue::new(mesh, family, &cell_materials, params).unwrap()
 }
 
 fn ball(position_m: [f64; 3], radius_m: f64) -> Tool {
@@ -69,7 +73,7 @@ fn ball(position_m: [f64; 3], radius_m: f64) -> Tool {
     }
 }
 
-/// Depth at tick `k` of a press of `ticks` down, as long held, and as long up; smooth.
+/// Returns the relative depth at tick `k` of a smooth press: `ticks` down, as many held, and as many up.
 fn depth(k: u32, ticks: u32) -> f64 {
     let along = |k: u32| {
         let x = f64::from(k.min(ticks)) / f64::from(ticks);
@@ -82,8 +86,8 @@ fn depth(k: u32, ticks: u32) -> f64 {
     }
 }
 
-/// Presses the middle of the top of a block of `size_m` by `depth_m`; gives the reactions.
-fn press(tissue: &mut Implicit, size_m: f64, depth_m: f64, ticks: u32) -> Vec<Reaction> {
+/// Presses the middle of the top of a block of `size_m` by `depth_m`; returns the reactions.
+fn press(tissue: &mut ImplicitTissue, size_m: f64, depth_m: f64, ticks: u32) -> Vec<Reaction> {
     let radius_m = 0.1 * size_m;
     let mut reaction = [Reaction::default()];
     let one = |k: u32| {
@@ -95,45 +99,44 @@ fn press(tissue: &mut Implicit, size_m: f64, depth_m: f64, ticks: u32) -> Vec<Re
     (1..=3 * ticks).map(one).collect()
 }
 
-fn balance_j(ledger: &Ledger) -> f64 {
+fn imbalance_j(ledger: &TissueEnergy) -> f64 {
     ledger.stored_j() - ledger.tool_work_j - ledger.edit_j + ledger.dissipated_j
 }
 
 #[test]
-fn the_books_close_over_a_press_a_hold_and_a_release() {
+fn energy_balance_closes_over_press_hold_and_release() {
     let families = [
-        Family::NeoHookean,
-        Family::StableNeoHookean,
-        Family::MooneyRivlin { second: 0.3 },
-        Family::Fung { growth: 2.0 },
+        LawFamily::NeoHookean,
+        LawFamily::StableNeoHookean,
+        LawFamily::MooneyRivlin { second: 0.3 },
+        LawFamily::Fung { growth: 2.0 },
     ];
     for family in families {
-        let mut tissue = tissue(&block(0.1, 5), family, &Params::default());
-        let felt_n = press(&mut tissue, 0.1, 0.008, 60)[60].force_n.z;
-        let put_in_j = 0.004 * felt_n;
-        let ledger = tissue.view().ledger;
-        assert!(put_in_j > 1e-4, "{put_in_j}");
-        let residual = ledger.residual_j / put_in_j;
+        let mut tissue = tissue(&block(0.1, 5), family, &ImplicitParams::default());
+        let peak_n = press(&mut tissue, 0.1, 0.008, 60)[60].force_n.z;
+        let work_j = 0.004 * peak_n;
+        let ledger = tissue.view().energy;
+        assert!(work_j > 1e-4, "{work_j}");
+        let residual = ledger.residual_j / work_j;
         assert!(residual.abs() < 1e-6, "{family:?} {residual:e}");
-        assert!((balance_j(&ledger) - ledger.residual_j).abs() < 1e-12 * put_in_j);
-        // the hand gets no energy from a closed way
+        assert!((imbalance_j(&ledger) - ledger.residual_j).abs() < 1e-12 * work_j);
+        // a closed path generates no energy
         assert!(ledger.tool_work_j > 0.0 && ledger.dissipated_j > 0.0);
-        assert_eq!(tissue.effort().unsettled, 0);
     }
 }
 
-/// Without damping nothing but the scheme takes energy: of an oscillation of squared frequency `w2`
-/// it leaves `1 / (1 + w2 dt^2)` a step, which no balance tells.
+/// Without damping only the scheme dissipates: an oscillation of squared frequency `w2` keeps the fraction `1
+/// / (1 + w2 dt^2)` of its energy per step, an independent prediction.
 #[test]
-fn what_the_scheme_takes_is_what_its_theory_says() {
+fn numerical_dissipation_matches_backward_euler_theory() {
     let mesh = block(0.1, 4);
-    let params = Params {
-        damping_hz: 0.0,
+    let params = ImplicitParams {
+        damping_per_s: 0.0,
         tolerance: 1e-10,
-        ..Params::default()
+        ..ImplicitParams::default()
     };
-    let mut tissue = tissue(&mesh, Family::NeoHookean, &params);
-    // many steps of inverse iteration leave the slowest motion, tiny enough to be linear
+    let mut tissue = tissue(&mesh, LawFamily::NeoHookean, &params);
+    // inverse iteration converges to the slowest mode, small enough to be linear
     let sideways = |z_m: f64| Vec3::new(1e-6 * (15.7 * z_m).sin(), 0.0, 0.0);
     let mut shape: Vec<Vec3> = mesh.nodes_m.iter().map(|x| sideways(x.z)).collect();
     let mut frequency2 = 0.0;
@@ -153,52 +156,62 @@ fn what_the_scheme_takes_is_what_its_theory_says() {
     let (dt_s, steps) = (2e-3, 100);
     tissue = rest;
     tissue.set_velocities_mps(&shape);
-    let start_j = tissue.view().ledger.stored_j();
+    let start_j = tissue.view().energy.stored_j();
     for _ in 0..steps {
         tissue.step(&[], dt_s, &mut []);
     }
-    let ledger = tissue.view().ledger;
+    let ledger = tissue.view().energy;
     let left = (1.0 + frequency2 * dt_s * dt_s).powi(-steps);
-    let taken = ledger.dissipated_j / start_j;
+    let dissipated = ledger.dissipated_j / start_j;
     assert!((0.3..0.98).contains(&left), "{left}");
-    assert!((taken - (1.0 - left)).abs() < 1e-4, "{taken} {left}");
+    assert!(
+        (dissipated - (1.0 - left)).abs() < 1e-4,
+        "{dissipated} {left}"
+    );
     assert!((ledger.edit_j - start_j).abs() < 1e-12 * start_j);
 }
 
-/// What a hand reckons from the forces that it samples, at the speeds of palpation and beyond.
+/// Work computed from sampled forces at palpation speeds and faster.
 #[test]
-fn a_closed_way_gives_the_hand_no_energy() {
+fn a_closed_path_generates_no_energy() {
     for speed_mps in [0.02, 0.1, 0.5] {
-        let mut tissue = tissue(&block(0.1, 5), Family::NeoHookean, &Params::default());
+        let mut tissue = tissue(
+            &block(0.1, 5),
+            LawFamily::NeoHookean,
+            &ImplicitParams::default(),
+        );
         let mut reaction = [Reaction::default()];
-        let (mut by_hand_j, mut most_j) = (0.0, 0.0_f64);
+        let (mut sampled_work_j, mut most_j) = (0.0, 0.0_f64);
         let (mut last_n, mut last_m) = (0.0, 0.12);
         let ticks = (0.01 / (speed_mps * DT_S)).ceil() as u32;
         for k in 0..=4 * ticks {
-            // twice down and up
+            // two presses
             let turn = f64::from(k % (2 * ticks)) / f64::from(ticks) - 1.0;
             let z_m = 0.12 - 0.01 * (1.0 - turn.abs());
             let way_m = z_m - last_m;
             last_m = z_m;
             tissue.step(&[ball([0.05, 0.05, z_m], 0.02)], DT_S, &mut reaction);
             let force_n = reaction[0].force_n.z;
-            by_hand_j -= 0.5 * (force_n + last_n) * way_m;
-            most_j = most_j.max(by_hand_j);
+            sampled_work_j -= 0.5 * (force_n + last_n) * way_m;
+            most_j = most_j.max(sampled_work_j);
             last_n = force_n;
         }
-        let ledger = tissue.view().ledger;
-        assert!(by_hand_j > 0.0 && most_j > 1e-4, "{speed_mps}: {by_hand_j}");
-        let booked_j = ledger.tool_work_j;
+        let ledger = tissue.view().energy;
         assert!(
-            (booked_j - by_hand_j).abs() < 1e-9 * most_j,
-            "{booked_j} {by_hand_j}"
+            sampled_work_j > 0.0 && most_j > 1e-4,
+            "{speed_mps}: {sampled_work_j}"
         );
-        println!("{speed_mps} m/s: {by_hand_j:e} J of {most_j:e} J stay");
+        let balance_work_j = ledger.tool_work_j;
+        assert!(
+            (balance_work_j - sampled_work_j).abs() < 1e-9 * most_j,
+            "{balance_work_j} {sampled_work_j}"
+        );
+        println!("{speed_mps} m/s: {sampled_work_j:e} J of {most_j:e} J stay");
     }
 }
 
-/// An even strain of a distorted mesh, also one that grows, pulls no inner node (Irons 1966): with
-/// all that is viscous, since a step adds only what is a function of its gradients.
+/// Uniform strain of a distorted mesh, also while it grows, has no force on inner nodes (Irons 1966), with
+/// all viscous parts: the terms of a step depend on the gradients only.
 #[test]
 fn the_patch_test_is_exact_with_viscous_materials() {
     let mut mesh = block(0.1, 3);
@@ -208,7 +221,7 @@ fn the_patch_test_is_exact_with_viscous_materials() {
             x_m.z -= 0.005 * (7.3 * node as f64).cos();
         }
     }
-    let tissue = viscous::soft(&mesh, &[(0.3, 0.02), (0.2, 0.1)], 5.0);
+    let tissue = viscous::soft(&mesh, viscous::branch(0.3, 0.02), 5.0);
     let model = &tissue.model;
     #[rustfmt::skip]
     let strain = nalgebra::Matrix3::new(
@@ -220,16 +233,16 @@ fn the_patch_test_is_exact_with_viscous_materials() {
         let even = |x: &Vec3| strain * x * share;
         model.rest.iter().map(even).collect::<Vec<Vec3>>()
     });
-    let begin = cells::Begin {
+    let begin = cells::StepStart {
         dt: 1e-3,
         u: &before,
         materials: &model.materials,
         memories: &tissue.state.memories,
     };
     let mut forces = vec![Vec3::zeros(); after.len()];
-    let mut sums = cells::Pulled::default();
+    let mut sums = cells::CellEnergies::default();
     for cell in &model.hexes {
-        assert!(cell.pull(&begin, &after, &mut forces, &mut sums));
+        assert!(cell.add_forces(&begin, &after, &mut forces, &mut sums));
     }
     assert!(sums.viscous > 1e-3);
     let size = forces.iter().map(|f| f.norm()).fold(0.0, f64::max);
@@ -241,31 +254,21 @@ fn the_patch_test_is_exact_with_viscous_materials() {
 }
 
 #[test]
-fn wrong_tissues_are_refused() {
+fn invalid_parameters_are_refused() {
     let mesh = block(0.1, 2);
-    let (moduli, densities) = matter(&mesh, 5e3, 0.45);
-    let build = |densities: &[f64], params: &Params| {
-        let matter = elastic(Family::NeoHookean, &moduli, densities);
-        Implicit::new(&mesh, &matter, &FLOOR, params).map(|_| ())
+    let (moduli, densities) = moduli_and_densities(&mesh, 5e3, 0.45);
+    let build = |params: &ImplicitParams| {
+        let cell_materials = cell_materials(&moduli, &densities, Viscosity::NONE);
+        ImplicitTissue::new(&mesh, LawFamily::NeoHookean, &cell_materials, params).map(|_| ())
     };
-    let good = Params::default();
-    assert_eq!(build(&densities, &good), Ok(()));
-    assert!(matches!(
-        build(&densities[1..], &good),
-        Err(ImplicitError::Count { found: 7, .. })
-    ));
-    let mut bad = densities.clone();
-    bad[2] = f64::NAN;
-    assert!(matches!(
-        build(&bad, &good),
-        Err(ImplicitError::Density { cell: 2, .. })
-    ));
-    let params = Params {
+    let good = ImplicitParams::default();
+    assert_eq!(build(&good), Ok(()));
+    let params = ImplicitParams {
         tolerance: f64::NAN,
         ..good
     };
     assert!(matches!(
-        build(&densities, &params),
+        build(&params),
         Err(ImplicitError::Param {
             field: "tolerance",
             ..

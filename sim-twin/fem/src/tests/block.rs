@@ -1,12 +1,12 @@
-//! The block test: a cube of 0.1 m under a sphere of 5 mm, and the nodule in it.
+//! Block test: a cube of 0.1 m under a sphere of 5 mm, and a nodule in it.
 //!
-//! Finer meshes are an argument away: `quarter`.
+//! Finer meshes need only other arguments of `quarter`.
 
-use super::truth::{Press, Settings};
+use super::static_reference::{Press, Settings};
 use super::*;
-use palpate_geometry::mesh::region::{Region, Shares};
-use palpate_twin::law::Mixing;
-use palpate_twin::shape::Shape;
+use palpate_geometry::mesh::region::{Region, RegionFractions};
+use palpate_twin::law::MixingRule;
+use palpate_twin::shape::RegionShape;
 
 /// Neo-Hookean forces of the block test \[N\] at depths \[m\] (tissue-engines 3.1, 0.6 mm mesh).
 pub(super) const REFERENCE: [(f64, f64); 4] = [
@@ -16,8 +16,8 @@ pub(super) const REFERENCE: [(f64, f64); 4] = [
     (1e-2, 0.4115),
 ];
 
-/// Axes of a quarter of the block, its corner under the probe: fine over `zone` and `deep` of its
-/// size, with cells of `cell` of its size.
+/// Returns a quarter of the block with its corner under the probe: fine over `zone` and `deep` of its size,
+/// with cells of `cell` of its size.
 fn quarter(size_m: f64, (zone, deep): (f64, f64), cell: f64) -> HexMesh {
     let grade = |from: f64, to: f64| Grading {
         from_m: from * size_m,
@@ -31,13 +31,9 @@ fn quarter(size_m: f64, (zone, deep): (f64, f64), cell: f64) -> HexMesh {
 }
 
 fn solid(mesh: &HexMesh, moduli: &[Moduli]) -> Solid {
-    let supports = [
-        Support::Fixed(Side::ZMin),
-        Support::Sliding(Side::XMin),
-        Support::Sliding(Side::YMin),
-    ];
-    let law = (Family::NeoHookean, moduli);
-    Solid::new(mesh, law, &supports, Volumetric::Mean).unwrap()
+    let mut solid = Solid::new(mesh, LawFamily::NeoHookean, moduli);
+    let_slide(&mut solid, mesh, &[BlockSide::XMin, BlockSide::YMin]);
+    solid
 }
 
 fn press(mesh: &HexMesh, moduli: &[Moduli]) -> Press {
@@ -46,7 +42,7 @@ fn press(mesh: &HexMesh, moduli: &[Moduli]) -> Press {
     Press::new((solid, mesh), [0.0, 0.0], radius_m, Settings::default())
 }
 
-/// Force of the whole block \[N\] at each depth \[m\].
+/// Returns the force of the whole block \[N\] at each depth \[m\].
 fn forces_n(mesh: &HexMesh, moduli: &[Moduli], depths_m: &[f64]) -> Vec<f64> {
     let mut press = press(mesh, moduli);
     let touch = |depth_m: &f64| press.to(*depth_m).unwrap();
@@ -58,7 +54,7 @@ fn forces_n(mesh: &HexMesh, moduli: &[Moduli], depths_m: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn a_shallow_press_of_the_block_is_the_reference() {
+fn a_shallow_press_of_the_block_matches_the_reference() {
     let mesh = quarter(0.1, (0.06, 0.04), 0.0125);
     let depths_m = [1e-3, 2e-3];
     let found_n = forces_n(&mesh, &moduli(&mesh, 5e3, 0.45), &depths_m);
@@ -71,7 +67,7 @@ fn a_shallow_press_of_the_block_is_the_reference() {
 }
 
 #[test]
-fn action_is_reaction_to_rounding_and_size_does_not_matter() {
+fn action_equals_reaction_and_forces_scale_with_size() {
     let mut whole = Vec::new();
     for size_m in [1e-4, 0.1, 1e2] {
         let mesh = quarter(size_m, (0.06, 0.03), 0.03);
@@ -93,7 +89,7 @@ fn action_is_reaction_to_rounding_and_size_does_not_matter() {
 }
 
 #[test]
-fn a_press_to_no_number_or_with_no_ball_is_refused() {
+fn an_invalid_depth_or_radius_is_refused() {
     let mesh = quarter(0.1, (0.06, 0.03), 0.05);
     let moduli = moduli(&mesh, 5e3, 0.45);
     for depth_m in [f64::NAN, f64::INFINITY] {
@@ -106,44 +102,44 @@ fn a_press_to_no_number_or_with_no_ball_is_refused() {
     }
 }
 
-/// Relative change of the force at 5 mm by a ball 10 times stiffer, 10 mm deep.
-fn nodule(cell: f64, mixing: Mixing) -> f64 {
+/// Returns the relative change of the force at 5 mm by a ball 10 times stiffer, 10 mm deep.
+fn nodule(cell: f64, mixing: MixingRule) -> f64 {
     let mesh = quarter(0.1, (0.07, 0.16), cell);
     let material = |young_pa| Material::new(young_pa, 0.45, 1e3).unwrap();
-    let ball = Shape::Ball {
+    let ball = RegionShape::Ball {
         centre_m: Vec3::new(0.0, 0.0, 0.09),
         radius_m: 0.005,
     };
-    let regions = [(Shape::All, 5e3), (ball, 50e3)];
+    let regions = [(RegionShape::All, 5e3), (ball, 50e3)];
     let regions = regions.map(|(shape, young_pa)| Region {
         shape,
         material: material(young_pa),
     });
-    let shares = Shares::take(&mesh, &regions, 10).unwrap();
+    let shares = RegionFractions::sample(&mesh, &regions, 10).unwrap();
     let plain_n = forces_n(&mesh, &moduli(&mesh, 5e3, 0.45), &[5e-3]);
     let found_n = forces_n(&mesh, &shares.moduli(&regions, mixing), &[5e-3]);
     found_n[0] / plain_n[0] - 1.0
 }
 
 #[test]
-fn a_nodule_is_felt_on_a_coarse_mesh() {
+fn a_nodule_raises_the_force_on_a_coarse_mesh() {
     // 20 %, converged on meshes fitted to the ball (example block, aligned)
-    let change = nodule(0.025, Mixing::default());
+    let change = nodule(0.025, MixingRule::default());
     assert!((change - 0.2).abs() < 0.03, "{change}");
 }
 
 #[test]
-fn layers_of_fifty_fold_contrast_and_hardly_any_change_of_volume_settle() {
+fn nearly_incompressible_layers_of_fiftyfold_contrast_converge() {
     let mesh = quarter(0.1, (0.06, 0.03), 0.02);
     let layers = [(0.0, 0.06, 20e3), (0.06, 0.097, 2e3), (0.097, 0.11, 100e3)];
     let regions = layers.map(|(from_m, to_m, young_pa)| Region {
-        shape: Shape::Layer { from_m, to_m },
+        shape: RegionShape::Layer { from_m, to_m },
         material: Material::new(young_pa, 0.49, 1e3).unwrap(),
     });
-    let shares = Shares::take(&mesh, &regions, 10).unwrap();
+    let shares = RegionFractions::sample(&mesh, &regions, 10).unwrap();
     let layered_n = forces_n(
         &mesh,
-        &shares.moduli(&regions, Mixing::default()),
+        &shares.moduli(&regions, MixingRule::default()),
         &[2e-3, 4e-3],
     );
     let fat_n = forces_n(&mesh, &moduli(&mesh, 2e3, 0.49), &[3e-3]);
@@ -152,10 +148,10 @@ fn layers_of_fifty_fold_contrast_and_hardly_any_change_of_volume_settle() {
     assert!(2.0 * fat_n[0] < layered_n[1] && layered_n[1] < 0.5 * skin_n[0]);
 }
 
-/// A minute or two: `cargo test --release -p palpate-fem -- --ignored the_block_test`.
+/// A minute or two: `cargo test --release -p palpate-fem -- --ignored block_forces_match`.
 #[test]
 #[ignore = "a minute or two"]
-fn the_block_test_holds_to_three_percent() {
+fn block_forces_match_the_reference_within_three_percent() {
     let mesh = quarter(0.1, (0.07, 0.07), 0.008);
     let depths_m = REFERENCE.map(|(depth_m, _)| depth_m);
     let found_n = forces_n(&mesh, &moduli(&mesh, 5e3, 0.45), &depths_m);
@@ -167,12 +163,12 @@ fn the_block_test_holds_to_three_percent() {
     }
 }
 
-/// Minutes: `cargo test --release -p palpate-fem -- --ignored a_nodule_has`.
+/// Minutes: `cargo test --release -p palpate-fem -- --ignored nodule_contrast_has`.
 #[test]
 #[ignore = "minutes"]
-fn a_nodule_has_its_converged_change_on_any_mesh() {
+fn nodule_contrast_has_its_converged_value_on_any_mesh() {
     for cell in [0.025, 0.021, 0.017, 0.015, 0.01] {
-        let change = nodule(cell, Mixing::default());
+        let change = nodule(cell, MixingRule::default());
         assert!((change - 0.2).abs() < 0.03, "{cell}: {change}");
     }
 }

@@ -1,4 +1,4 @@
-//! The condensed predictor against the nonlinear truth.
+//! Tests of the condensed predictor against the nonlinear solution.
 //!
 //! Times: `cargo run --release -p palpate-scene --example block -- predict 1`.
 
@@ -6,9 +6,9 @@ use super::block::REFERENCE;
 use super::*;
 use std::sync::OnceLock;
 
-/// A table of 12 by 12 faces of 1 mm in the middle of the block of the block test.
-fn table() -> &'static Compliance {
-    static TABLE: OnceLock<Compliance> = OnceLock::new();
+/// Returns a table of 12 by 12 faces of 1 mm in the middle of the block of the block test.
+fn table() -> &'static ComplianceTable {
+    static TABLE: OnceLock<ComplianceTable> = OnceLock::new();
     TABLE.get_or_init(|| {
         let grade = |from_m: f64, to_m: f64| Grading {
             from_m,
@@ -19,19 +19,17 @@ fn table() -> &'static Compliance {
         let across_m = grade(0.044, 0.056).axis(0.1).unwrap();
         let up_m = grade(0.097, 0.1).axis(0.1).unwrap();
         let mesh = HexMesh::block([&across_m, &across_m, &up_m]).unwrap();
-        let law = (Family::NeoHookean, &moduli(&mesh, 5e3, 0.45)[..]);
-        let supports = [Support::Fixed(Side::ZMin)];
-        let solid = Solid::new(&mesh, law, &supports, Volumetric::Mean).unwrap();
+        let solid = Solid::new(&mesh, LawFamily::NeoHookean, &moduli(&mesh, 5e3, 0.45));
         let patch = Patch {
             centre_m: [0.05; 2],
             half_m: [0.006; 2],
         };
-        Compliance::new(&solid, &mesh, patch).unwrap()
+        ComplianceTable::new(&solid, &mesh, patch).unwrap()
     })
 }
 
-fn ball(centre_m: Vec3) -> Ball {
-    Ball {
+fn ball(centre_m: Vec3) -> ContactSphere {
+    ContactSphere {
         centre_m,
         radius_m: 5e-3,
         stiffness_npm: f64::INFINITY,
@@ -42,12 +40,12 @@ fn above(depth_m: f64) -> Vec3 {
     Vec3::new(0.05, 0.05, 0.105 - depth_m)
 }
 
-fn press(at_m: Vec3) -> Answer {
-    Contacts::default().press(table(), &ball(at_m))
+fn press(at_m: Vec3) -> SphereForce {
+    ContactSolver::default().press(table(), &ball(at_m))
 }
 
 #[test]
-fn a_shallow_touch_is_within_four_percent_of_the_nonlinear_truth() {
+fn a_shallow_contact_is_within_four_percent_of_the_nonlinear_solution() {
     for (depth_m, force_n) in &REFERENCE[..2] {
         let answer = press(above(*depth_m));
         assert!(
@@ -62,8 +60,8 @@ fn a_shallow_touch_is_within_four_percent_of_the_nonlinear_truth() {
 }
 
 #[test]
-fn a_touch_of_few_faces_grows_as_hertz_says() {
-    // E / (1 - nu^2) of the block, whose ground is twenty radii below
+fn a_contact_of_few_faces_follows_hertz() {
+    // E / (1 - nu^2) of the block, whose bottom is twenty radii below
     let hertz_n =
         |depth_m: f64| 4.0 / 3.0 * 5e3 / (1.0 - 0.45 * 0.45) * (5e-3 * depth_m.powi(3)).sqrt();
     for aside_m in [0.0, 0.3e-3, 0.5e-3] {
@@ -79,7 +77,7 @@ fn a_touch_of_few_faces_grows_as_hertz_says() {
 }
 
 #[test]
-fn weight_fades_to_the_depth_and_the_border_and_the_force_goes_no_farther() {
+fn weight_fades_at_depth_and_border_and_the_force_is_limited() {
     assert_eq!(press(above(1.4e-3)).weight, 1.0);
     assert!((0.1..0.9).contains(&press(above(1.75e-3)).weight));
     let last = press(above(2e-3));
@@ -92,19 +90,19 @@ fn weight_fades_to_the_depth_and_the_border_and_the_force_goes_no_farther() {
 }
 
 #[test]
-fn a_soft_ball_gives_way_as_a_spring_in_series() {
+fn a_soft_sphere_acts_as_a_spring_in_series() {
     let rigid = press(above(1e-3));
     let mut last_n = rigid.force_n.z;
     for stiffness_npm in [1e6, 1e3, 30.0, 0.1] {
-        let soft = Ball {
+        let soft = ContactSphere {
             stiffness_npm,
             ..ball(above(1e-3))
         };
-        let force_n = Contacts::default().press(table(), &soft).force_n.z;
+        let force_n = ContactSolver::default().press(table(), &soft).force_n.z;
         assert!(force_n > 0.0 && force_n < last_n, "{stiffness_npm}");
         last_n = force_n;
     }
-    // at the last the ball alone gives way: a bed of springs under its cap
+    // for the softest boundary only the sphere deforms: an elastic foundation under its cap
     let (radius, depth) = (5e-3_f64, 1e-3_f64);
     let slice = |index: u32| {
         let off = (f64::from(index) + 0.5) * 1e-3 * radius;
@@ -117,9 +115,9 @@ fn a_soft_ball_gives_way_as_a_spring_in_series() {
 }
 
 #[test]
-fn the_way_to_a_pose_does_not_show_in_the_answer() {
+fn the_force_depends_on_the_pose_alone() {
     let at_m = Vec3::new(0.0503, 0.0498, 0.105 - 1.3e-3);
-    let mut other = Contacts::default();
+    let mut other = ContactSolver::default();
     for step in 0..50 {
         let off_m = Vec3::new(2e-5, -3e-5, 4e-5) * f64::from(50 - step);
         other.press(table(), &ball(at_m + off_m));
@@ -127,10 +125,10 @@ fn the_way_to_a_pose_does_not_show_in_the_answer() {
     assert_eq!(other.press(table(), &ball(at_m)), press(at_m));
 }
 
-/// Work of the force around a loop over tissue that is elastic: what a late tick could make.
+/// Work of the force around a closed loop over elastic tissue: the energy that late ticks could generate.
 #[test]
-fn a_loop_through_the_patch_gives_no_energy() {
-    let mut contacts = Contacts::default();
+fn a_closed_loop_generates_no_energy() {
+    let mut contacts = ContactSolver::default();
     let (mut gained_j, mut moved_j) = (0.0, 0.0_f64);
     let steps = 2000;
     let place = |step: u32| {
@@ -149,51 +147,51 @@ fn a_loop_through_the_patch_gives_no_energy() {
 }
 
 #[test]
-fn a_stored_table_is_the_same_table_and_damage_is_named() {
+fn a_table_round_trips_and_damage_is_reported() {
     let bytes = table().to_bytes();
-    assert_eq!(&Compliance::from_bytes(&bytes).unwrap(), table());
+    assert_eq!(&ComplianceTable::from_bytes(&bytes).unwrap(), table());
     for end in [0, 7, 20, 30, 43, bytes.len() - 1] {
-        assert!(Compliance::from_bytes(&bytes[..end]).is_err());
+        assert!(ComplianceTable::from_bytes(&bytes[..end]).is_err());
     }
     let damaged = |at: usize| {
         let mut bytes = bytes.clone();
         bytes[at] ^= 0x40;
-        Compliance::from_bytes(&bytes).unwrap_err()
+        ComplianceTable::from_bytes(&bytes).unwrap_err()
     };
-    assert_eq!(damaged(7), StoredError::Magic);
-    assert!(matches!(damaged(9), StoredError::Checksum { .. }));
-    assert!(matches!(damaged(12), StoredError::Length { .. }));
-    assert!(matches!(damaged(15), StoredError::Faces { .. }));
+    assert_eq!(damaged(7), ComplianceDecodeError::Magic);
+    assert!(matches!(damaged(9), ComplianceDecodeError::Checksum { .. }));
+    assert!(matches!(damaged(12), ComplianceDecodeError::Length { .. }));
+    assert!(matches!(damaged(15), ComplianceDecodeError::Faces { .. }));
     assert!(matches!(
         damaged(bytes.len() - 3),
-        StoredError::Checksum { .. }
+        ComplianceDecodeError::Checksum { .. }
     ));
-    // damage with a checksum that fits
+    // damage with a matching checksum
     let signed = |at: usize, value: &[u8]| {
         let mut bytes = bytes.clone();
         bytes[at..at + value.len()].copy_from_slice(value);
         let sum = crc32fast::hash(&bytes[12..]);
         bytes[8..12].copy_from_slice(&sum.to_le_bytes());
-        Compliance::from_bytes(&bytes).unwrap_err()
+        ComplianceTable::from_bytes(&bytes).unwrap_err()
     };
-    let of_length = StoredError::Number("the unit of length");
+    let of_length = ComplianceDecodeError::Number("the unit of length");
     assert_eq!(signed(20, &0.0_f64.to_le_bytes()), of_length);
-    let of_line = StoredError::Number("a coordinate");
+    let of_line = ComplianceDecodeError::Number("a coordinate");
     assert_eq!(signed(44, &f64::NAN.to_le_bytes()), of_line);
-    let of_block = StoredError::Number("a block of the table");
+    let of_block = ComplianceDecodeError::Number("a block of the table");
     assert_eq!(signed(bytes.len() - 4, &f32::NAN.to_le_bytes()), of_block);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
-    fn wild_tools_get_a_finite_force_and_leave_no_trace(
-        wild in prop::collection::vec(
+    fn random_and_invalid_spheres_have_finite_forces_and_no_memory(
+        tools in prop::collection::vec(
             (prop::array::uniform3(-1.0..1.0_f64), 0..7_u8, 1e-6..1.0_f64), 1..20,
         ),
     ) {
-        let mut contacts = Contacts::default();
-        for (offset, kind, radius_m) in wild {
+        let mut contacts = ContactSolver::default();
+        for (offset, kind, radius_m) in tools {
             let at_m = above(1e-3) + Vec3::from(offset) * 0.02;
             let (centre_m, radius_m, stiffness_npm) = match kind {
                 0 => (Vec3::new(f64::NAN, 0.0, 0.0), radius_m, 1e3),
@@ -204,7 +202,7 @@ proptest! {
                 5 => (at_m, 1e200, 1e3),
                 _ => (at_m, radius_m, 1e6),
             };
-            let answer = contacts.press(table(), &Ball { centre_m, radius_m, stiffness_npm });
+            let answer = contacts.press(table(), &ContactSphere { centre_m, radius_m, stiffness_npm });
             prop_assert!(answer.force_n.iter().all(|x| x.is_finite()), "{answer:?}");
             prop_assert!((0.0..=1.0).contains(&answer.weight), "{answer:?}");
             prop_assert!(answer.force_n.z >= 0.0, "{answer:?}");

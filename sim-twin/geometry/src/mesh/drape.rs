@@ -1,121 +1,97 @@
-//! Makes a curved sheet by draping a flat one over a sphere.
+//! Curved sheets, made by draping a flat sheet over a sphere.
 //!
-//! Source: seed-004 3.10 (row S4-57). The lower layer of a slab without homes is drawn towards a
-//! rigid form; atoms that enter it are pushed out and braked. Once all is still, the shape that
-//! came out becomes the rest shape of a new lattice, with a home for every surface atom. Stepping
+//! Source: seed-004 3.10 (row S4-57). The lower layer of a slab without homes is attracted to a
+//! rigid form; atoms that enter it are pushed out and braked. Once all atoms rest, the resulting
+//! shape becomes the rest shape of a new lattice, with a home for every surface atom. Time integration
 //! is semi-implicit (3.4). Symbols: `k_o` attraction, `k_i` push, `b_f` friction.
 
-use crate::mesh::check::{self, Finding};
+use crate::Defect;
+use crate::mesh::lattice_check;
+use crate::mesh::tet::volume_m3;
 use palpate_twin::Vec3;
-use palpate_twin::lattice::{Atom, Lattice, Link};
+use palpate_twin::lattice::{Atom, Lattice, LatticeLink};
 
-/// How far a lower atom may end from the form, over the longest surface edge (S4-57).
+/// Largest distance of a lower atom from the form at the end, over the longest surface edge (S4-57).
 const GAP_LIMIT: f64 = 0.1;
-/// How long all must be still before the shape is taken \[s\].
-const STILL_S: f64 = 0.1;
+/// Time that all atoms must rest before the shape is accepted \[s\].
+const REST_TIME_S: f64 = 0.1;
+/// Kinetic energy below which the slab is at rest \[J\].
+const REST_ENERGY_J: f64 = 1e-9;
+/// Push on any atom inside the form, `k_i` \[N/m\], and friction on it, `b_f` \[N s/m\] (3.10). This and all below
+/// work for the links and masses of the data set, in the units of its file.
+const PUSH_NPM: f64 = 60.0;
+const FRICTION_NSPM: f64 = 0.3;
+/// Step \[s\] (3.10).
+const STEP_S: f64 = 0.0005;
+/// Stiffness \[N/m\] and damping \[N s/m\] of the homes of the new lattice.
+const HOME_NPM: f64 = 15.0;
+const HOME_NSPM: f64 = 0.2;
 
-/// A rigid sphere.
+/// Rigid sphere with its attraction, in the units of the lattice.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Form {
+pub struct DrapeSphere {
     /// Centre \[m\].
     pub center_m: Vec3,
     /// Radius `R_f` \[m\], greater than zero.
     pub radius_m: f64,
-}
-
-/// How to drape, in the units of the lattice.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DrapeParams {
     /// Attraction of a lower atom outside the form, `k_o` \[N/m\].
-    pub attraction_npm: f64,
-    /// Push on any atom inside the form, `k_i` \[N/m\].
-    pub push_npm: f64,
-    /// Friction on any atom inside the form, `b_f` \[N s/m\].
-    pub friction_nspm: f64,
-    /// Step \[s\].
-    pub step_s: f64,
+    attraction_npm: f64,
     /// Longest time to wait for rest \[s\].
-    pub patience_s: f64,
-    /// Kinetic energy below which the slab counts as still \[J\].
-    pub still_j: f64,
-    /// Stiffness of the homes of the new lattice \[N/m\].
-    pub home_stiffness_npm: f64,
-    /// Damping of the homes of the new lattice \[N s/m\].
-    pub home_damping_nspm: f64,
+    timeout_s: f64,
 }
 
-impl DrapeParams {
-    /// The set that works for the links and masses of the data set, in the units of its file.
+impl DrapeSphere {
+    /// A sphere that works for the links and masses of the data set.
     ///
-    /// Push, friction and step are those of 3.10. Its attraction of 2 leaves a rim 0.28 above a
-    /// form of radius 6; drawing only the lower layer, 20 leaves 0.055 and crumples nothing.
-    pub const FILE: Self = Self {
-        attraction_npm: 20.0,
-        push_npm: 60.0,
-        friction_nspm: 0.3,
-        step_s: 0.0005,
-        patience_s: 20.0,
-        still_j: 1e-9,
-        home_stiffness_npm: 15.0,
-        home_damping_nspm: 0.2,
-    };
+    /// The attraction of 3.10, which is 2, leaves a rim 0.28 above a form of radius 6; attraction of the lower
+    /// layer alone with 20 leaves 0.055 and crumples nothing.
+    #[must_use]
+    pub fn new(center_m: Vec3, radius_m: f64) -> Self {
+        Self {
+            center_m,
+            radius_m,
+            attraction_npm: 20.0,
+            timeout_s: 20.0,
+        }
+    }
+
+    fn check(&self) -> Result<(), Defect> {
+        let centre_m = self.center_m.sum().abs();
+        let field = |name: &str, value: f64, expected: &str| {
+            Err(Defect::field(
+                format_args!("drape field `{name}`"),
+                value,
+                expected,
+            ))
+        };
+        if !centre_m.is_finite() {
+            return field("center_m", centre_m, "a finite number, at least 0");
+        }
+        if !(self.radius_m.is_finite() && self.radius_m > 0.0) {
+            return field("radius_m", self.radius_m, "a finite number greater than 0");
+        }
+        Ok(())
+    }
+
+    /// Force on an atom \[N\]; only if it is `drawn` is it attracted.
+    fn force_n(&self, position_m: Vec3, velocity_mps: Vec3, drawn: bool) -> Vec3 {
+        let away_m = position_m - self.center_m;
+        let distance_m = away_m.norm();
+        let Some(outward) = away_m.try_normalize(0.0) else {
+            return Vec3::zeros();
+        };
+        let depth_m = self.radius_m - distance_m;
+        if depth_m >= 0.0 {
+            PUSH_NPM * depth_m * outward - FRICTION_NSPM * velocity_mps
+        } else if drawn {
+            self.attraction_npm * depth_m * outward
+        } else {
+            Vec3::zeros()
+        }
+    }
 }
 
-/// Why a slab could not be draped.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum DrapeError {
-    /// A parameter is out of its range.
-    #[error("drape field `{field}` is {value}; expected {expected}")]
-    Field {
-        /// Name of the field.
-        field: &'static str,
-        /// Value found.
-        value: f64,
-        /// What would be right.
-        expected: &'static str,
-    },
-    /// The slab is unfit.
-    #[error("the slab is unfit: {0}")]
-    Slab(#[from] Finding),
-    /// An atom swings on too few links and would never come to rest without its home.
-    #[error("atom {atom} of the slab hangs on {links} links; expected at least 3")]
-    Loose {
-        /// The atom, among those that are not fixed.
-        atom: usize,
-        /// Number of its links.
-        links: usize,
-    },
-    /// It did not come to rest.
-    #[error("still moving with {kinetic_j} J after {waited_s} s; expected less than {still_j} J")]
-    Restless {
-        /// Kinetic energy at the end \[J\].
-        kinetic_j: f64,
-        /// Time waited \[s\].
-        waited_s: f64,
-        /// Kinetic energy that would have done \[J\].
-        still_j: f64,
-    },
-    /// It does not lie on the form.
-    #[error("atom {atom} rests {gap_m} m from the form; expected at most {limit_m} m")]
-    OffForm {
-        /// The atom that is furthest away, of the new lattice.
-        atom: u32,
-        /// Its distance from the form \[m\].
-        gap_m: f64,
-        /// The distance that would have done \[m\].
-        limit_m: f64,
-    },
-    /// A tetrahedron turned inside out: the slab has crumpled.
-    #[error("the tetrahedron of atoms {atoms:?} turned inside out, to {volume_m3} m^3")]
-    Inverted {
-        /// Its atoms, of the new lattice.
-        atoms: [u32; 4],
-        /// Its volume at the end \[m^3\], signed so that it was positive at first.
-        volume_m3: f64,
-    },
-}
-
-/// A slab on its way to the form.
+/// Slab during draping.
 #[derive(Debug, Clone, PartialEq)]
 struct Draping {
     slab: Lattice,
@@ -126,14 +102,14 @@ struct Draping {
 }
 
 impl Draping {
-    /// Free a lattice of its fixed atoms and their links, and start it at rest.
+    /// Creates a slab at rest from a lattice without its fixed atoms and their links.
     ///
     /// # Errors
-    /// [`DrapeError::Slab`] with the first finding about the lattice, [`DrapeError::Loose`] with
-    /// the first atom that nothing holds: the outer corners of a sheet with an even row count.
-    fn new(lattice: &Lattice) -> Result<Self, DrapeError> {
-        if let Some(&finding) = check::findings(lattice).first() {
-            return Err(finding.into());
+    /// The first finding about the lattice, or the first atom with too few links to come to rest without its home, as the
+    /// outer corners of a sheet with an even row count.
+    fn new(lattice: &Lattice) -> Result<Self, Defect> {
+        if let Some(finding) = lattice_check::findings(lattice).into_iter().next() {
+            return Err(finding.located("the slab is unfit"));
         }
         let slab = freed(lattice);
         let mut held = vec![0; slab.atoms.len()];
@@ -142,13 +118,11 @@ impl Draping {
             .flat_map(|link| link.atoms)
             .for_each(|atom| held[atom as usize] += 1);
         if let Some(atom) = held.iter().position(|&links| links < 3) {
-            return Err(DrapeError::Loose {
-                atom,
-                links: held[atom],
-            });
+            let found = format!("atom {atom} of the slab hangs on {} links", held[atom]);
+            return Err(Defect::new(found, "at least 3"));
         }
         let position_m: Vec<Vec3> = slab.atoms.iter().map(|atom| atom.position_m).collect();
-        let length_m = |link: &Link| {
+        let length_m = |link: &LatticeLink| {
             let [a, b] = link.atoms.map(|atom| position_m[atom as usize]);
             (b - a).norm()
         };
@@ -164,10 +138,10 @@ impl Draping {
     }
 
     /// One step: forces of the form and the links, then velocity, then position.
-    fn step(&mut self, form: &Form, params: &DrapeParams) {
+    fn step(&mut self, form: &DrapeSphere) {
         for (index, atom) in self.slab.atoms.iter().enumerate() {
             let (at_m, speed_mps) = (self.position_m[index], self.velocity_mps[index]);
-            self.force_n[index] = form_force_n(at_m, speed_mps, !atom.surface, form, params);
+            self.force_n[index] = form.force_n(at_m, speed_mps, !atom.surface);
         }
         for (link, &rest_m) in self.slab.links.iter().zip(&self.rest_m) {
             let [a, b] = link.atoms.map(|atom| atom as usize);
@@ -182,8 +156,8 @@ impl Draping {
             self.force_n[b] -= pull_n * along;
         }
         for (index, atom) in self.slab.atoms.iter().enumerate() {
-            self.velocity_mps[index] += self.force_n[index] * (params.step_s / atom.mass_kg);
-            self.position_m[index] += self.velocity_mps[index] * params.step_s;
+            self.velocity_mps[index] += self.force_n[index] * (STEP_S / atom.mass_kg);
+            self.position_m[index] += self.velocity_mps[index] * STEP_S;
         }
     }
 
@@ -196,28 +170,16 @@ impl Draping {
             .sum()
     }
 
-    /// The slab as it lies now, stress free, with a fixed home for every surface atom.
+    /// Lattice of the slab in its present shape, stress free, with a fixed home for every surface atom.
     #[must_use]
-    fn settled(&self, params: &DrapeParams) -> Lattice {
-        let surface = self.slab.surface_count();
-        let shift = |atom: u32| {
-            if atom as usize >= surface {
-                atom + surface as u32
-            } else {
-                atom
-            }
-        };
+    fn settled(&self) -> Lattice {
         let placed = |(atom, &position_m): (&Atom, &Vec3)| Atom {
             position_m,
             ..*atom
         };
-        let atoms: Vec<Atom> = self
-            .slab
-            .atoms
-            .iter()
-            .zip(&self.position_m)
-            .map(placed)
-            .collect();
+        let places = self.slab.atoms.iter().zip(&self.position_m);
+        let atoms: Vec<Atom> = places.map(placed).collect();
+        let surface = self.slab.surface_count();
         let (top, lower) = atoms.split_at(surface);
         let home = |atom: &Atom| Atom {
             fixed: true,
@@ -225,15 +187,15 @@ impl Draping {
             ..*atom
         };
         let homes: Vec<Atom> = top.iter().map(home).collect();
-        let moved = |link: &Link| Link {
-            atoms: link.atoms.map(shift),
+        let moved = |link: &LatticeLink| LatticeLink {
+            atoms: link.atoms.map(|atom| self.renamed(atom)),
             ..*link
         };
-        let mut links: Vec<Link> = self.slab.links.iter().map(moved).collect();
-        links.extend((0..surface as u32).map(|atom| Link {
+        let mut links: Vec<LatticeLink> = self.slab.links.iter().map(moved).collect();
+        links.extend((0..surface as u32).map(|atom| LatticeLink {
             atoms: [atom, atom + surface as u32],
-            stiffness_npm: params.home_stiffness_npm,
-            damping_nspm: params.home_damping_nspm,
+            stiffness_npm: HOME_NPM,
+            damping_nspm: HOME_NSPM,
         }));
         Lattice {
             name: self.slab.name.clone(),
@@ -243,117 +205,96 @@ impl Draping {
         }
     }
 
-    fn check(&self, settled: &Lattice, form: &Form) -> Result<(), DrapeError> {
-        let limit_m = GAP_LIMIT * check::longest_edge_m(&self.slab);
+    /// Index of an atom of the slab in the new lattice, where homes follow the surface.
+    fn renamed(&self, atom: u32) -> u32 {
+        let surface = self.slab.surface_count() as u32;
+        if atom >= surface {
+            atom + surface
+        } else {
+            atom
+        }
+    }
+
+    fn check(&self, settled: &Lattice, form: &DrapeSphere) -> Result<(), Defect> {
+        let limit_m = GAP_LIMIT * lattice_check::longest_edge_m(&self.slab);
         let lower = (0_u32..)
             .zip(&settled.atoms)
             .filter(|(_, atom)| !atom.surface && !atom.fixed);
         for (atom, body) in lower {
             let gap_m = ((body.position_m - form.center_m).norm() - form.radius_m).abs();
             if gap_m.is_nan() || gap_m >= limit_m {
-                return Err(DrapeError::OffForm {
-                    atom,
-                    gap_m,
-                    limit_m,
-                });
+                let found = format!("atom {atom} rests {gap_m} m from the form");
+                return Err(Defect::new(found, format!("at most {limit_m} m")));
             }
         }
-        let (surface, shift) = (
-            self.slab.surface_count() as u32,
-            self.slab.surface_count() as u32,
-        );
-        for tetra in check::tetrahedra(&self.slab) {
-            let before = check::volume_m3(tetra.map(|a| self.slab.atoms[a as usize].position_m));
-            let after = check::volume_m3(tetra.map(|a| self.position_m[a as usize]));
-            let volume_m3 = after * before.signum();
-            if volume_m3.is_nan() || volume_m3 <= 0.0 {
-                let atoms = tetra.map(|a| if a >= surface { a + shift } else { a });
-                return Err(DrapeError::Inverted { atoms, volume_m3 });
+        for tetra in lattice_check::tetrahedra(&self.slab) {
+            let before = volume_m3(tetra.map(|a| self.slab.atoms[a as usize].position_m));
+            let after = volume_m3(tetra.map(|a| self.position_m[a as usize]));
+            let volume = after * before.signum();
+            if volume.is_nan() || volume <= 0.0 {
+                let atoms = tetra.map(|atom| self.renamed(atom));
+                return Err(Defect::from_text(format!(
+                    "the tetrahedron of atoms {atoms:?} turned inside out, to {volume} m^3"
+                )));
             }
         }
         Ok(())
     }
 }
 
-/// Drape a flat lattice over a form; the new lattice is at rest in the shape that came out.
+/// Drapes a flat lattice over a form; the new lattice is at rest in the resulting shape.
 ///
 /// The lattice should start above and outside the form, surface away from it. Fixed atoms and
 /// their links are dropped first.
 ///
 /// # Errors
-/// [`DrapeError`] if a parameter or the slab is unfit, or if it does not come to rest on the form
+/// [`Defect`] if the form or the slab is unfit, or if the slab does not come to rest on the form
 /// with every tetrahedron the right way out.
-pub fn drape(lattice: &Lattice, form: &Form, params: &DrapeParams) -> Result<Lattice, DrapeError> {
-    check_fields(form, params)?;
+pub fn drape(lattice: &Lattice, form: &DrapeSphere) -> Result<Lattice, Defect> {
+    form.check()?;
     let mut draping = Draping::new(lattice)?;
-    let steps = (params.patience_s / params.step_s) as u64;
-    let still = ((STILL_S / params.step_s) as u64).max(1);
+    let steps = (form.timeout_s / STEP_S) as u64;
+    let still = ((REST_TIME_S / STEP_S) as u64).max(1);
     let mut quiet = 0;
     for _ in 0..steps {
-        draping.step(form, params);
-        quiet = if draping.kinetic_j() < params.still_j {
+        draping.step(form);
+        quiet = if draping.kinetic_j() < REST_ENERGY_J {
             quiet + 1
         } else {
             0
         };
         if quiet >= still {
-            let settled = draping.settled(params);
+            let settled = draping.settled();
             draping.check(&settled, form)?;
             return Ok(settled);
         }
     }
-    Err(DrapeError::Restless {
-        kinetic_j: draping.kinetic_j(),
-        waited_s: params.patience_s,
-        still_j: params.still_j,
-    })
+    let (kinetic_j, waited_s) = (draping.kinetic_j(), form.timeout_s);
+    Err(Defect::new(
+        format!("still moving with {kinetic_j} J after {waited_s} s"),
+        format!("less than {REST_ENERGY_J} J"),
+    ))
 }
 
-fn form_force_n(
-    position_m: Vec3,
-    velocity_mps: Vec3,
-    drawn: bool,
-    form: &Form,
-    params: &DrapeParams,
-) -> Vec3 {
-    let away_m = position_m - form.center_m;
-    let distance_m = away_m.norm();
-    let Some(outward) = away_m.try_normalize(0.0) else {
-        return Vec3::zeros();
-    };
-    let depth_m = form.radius_m - distance_m;
-    if depth_m >= 0.0 {
-        params.push_npm * depth_m * outward - params.friction_nspm * velocity_mps
-    } else if drawn {
-        params.attraction_npm * depth_m * outward
-    } else {
-        Vec3::zeros()
-    }
-}
-
-/// The lattice without fixed atoms; surface atoms stay first.
+/// Lattice without fixed atoms; surface atoms stay first.
 fn freed(lattice: &Lattice) -> Lattice {
     let mut place = vec![None; lattice.atoms.len()];
     let free = (0..lattice.atoms.len()).filter(|&atom| !lattice.atoms[atom].fixed);
     for (new, old) in (0_u32..).zip(free) {
         place[old] = Some(new);
     }
-    let renamed = |link: &Link| {
+    let renamed = |link: &LatticeLink| {
         let [a, b] = link.atoms.map(|atom| place[atom as usize]);
-        Some(Link {
+        Some(LatticeLink {
             atoms: [a?, b?],
             ..*link
         })
     };
     let corner = |atom: u32| place[atom as usize];
+    let atoms = lattice.atoms.iter().filter(|atom| !atom.fixed);
     Lattice {
         name: lattice.name.clone(),
-        atoms: lattice
-            .atoms
-            .iter()
-            .filter(|atom| !atom.fixed)
-            .copied()
-            .collect(),
+        atoms: atoms.copied().collect(),
         links: lattice.links.iter().filter_map(renamed).collect(),
         faces: lattice
             .faces
@@ -361,34 +302,6 @@ fn freed(lattice: &Lattice) -> Lattice {
             .filter_map(|&[a, b, c]| Some([corner(a)?, corner(b)?, corner(c)?]))
             .collect(),
     }
-}
-
-fn check_fields(form: &Form, params: &DrapeParams) -> Result<(), DrapeError> {
-    let more = "a finite number greater than 0";
-    let least = "a finite number, at least 0";
-    let fields = [
-        ("center_m", form.center_m.sum().abs(), false),
-        ("radius_m", form.radius_m, true),
-        ("attraction_npm", params.attraction_npm, false),
-        ("push_npm", params.push_npm, true),
-        ("friction_nspm", params.friction_nspm, false),
-        ("step_s", params.step_s, true),
-        ("patience_s", params.patience_s, true),
-        ("still_j", params.still_j, true),
-        ("home_stiffness_npm", params.home_stiffness_npm, false),
-        ("home_damping_nspm", params.home_damping_nspm, false),
-    ];
-    for (field, value, positive) in fields {
-        if !(value.is_finite() && value >= 0.0 && (value > 0.0 || !positive)) {
-            let expected = if positive { more } else { least };
-            return Err(DrapeError::Field {
-                field,
-                value,
-                expected,
-            });
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -404,31 +317,28 @@ mod tests {
         rows: 11,
         edge_m: 1.0,
         depth_ratio: 0.817,
-        mass_kg: fixture::FILE_MASS,
-        stiffness_npm: fixture::FILE_STIFFNESS,
-        damping_nspm: fixture::FILE_DAMPING,
-        home_stiffness_npm: fixture::FILE_STIFFNESS,
-        home_damping_nspm: fixture::FILE_DAMPING,
+        mass_kg: 0.002,
+        stiffness_npm: 15.0,
+        damping_nspm: 0.2,
+        home_stiffness_npm: 15.0,
+        home_damping_nspm: 0.2,
     };
 
     fn slab() -> Lattice {
         fixture::sheet(&FLAT)
     }
 
-    fn form() -> Form {
-        Form {
-            center_m: Vec3::new(0.0, 0.0, -1.0 - RADIUS),
-            radius_m: RADIUS,
-        }
+    fn form() -> DrapeSphere {
+        DrapeSphere::new(Vec3::new(0.0, 0.0, -1.0 - RADIUS), RADIUS)
     }
 
     #[test]
     fn s4_57_a_slab_lies_on_the_sphere_and_reloads_at_rest() {
-        let draped = drape(&slab(), &form(), &DrapeParams::FILE).unwrap();
+        let draped = drape(&slab(), &form()).unwrap();
         let (flat, count) = (slab(), draped.surface_count());
         assert_eq!(draped.atoms.len(), flat.atoms.len());
         assert_eq!(draped.links.len(), flat.links.len());
-        assert_eq!(check::findings(&draped), []);
+        assert_eq!(lattice_check::findings(&draped), []);
         let radius = |atom: &Atom| (atom.position_m - form().center_m).norm();
         let lower = draped
             .atoms
@@ -442,60 +352,53 @@ mod tests {
         );
         let top = draped.atoms[..count].iter().map(radius);
         assert!(top.fold(f64::INFINITY, f64::min) > RADIUS + 0.5);
-        // Really curved: the rim is lower than the middle by more than the slab is thick.
+        // Curved: the rim is lower than the middle by more than the slab is thick.
         let heights = draped.atoms[..count].iter().map(|atom| atom.position_m.z);
         let (low, high) = heights.fold((0.0_f64, -9.0_f64), |(l, h), z| (l.min(z), h.max(z)));
         assert!(high - low > 1.0, "{low} to {high}");
         // At rest by itself: without a form, nothing moves.
         let mut again = Draping::new(&draped).unwrap();
-        let nowhere = Form {
-            center_m: Vec3::new(0.0, 0.0, -99.0),
-            radius_m: 1.0,
-        };
-        let idle = DrapeParams {
+        let nowhere = DrapeSphere {
             attraction_npm: 0.0,
-            ..DrapeParams::FILE
+            ..DrapeSphere::new(Vec3::new(0.0, 0.0, -99.0), 1.0)
         };
-        (0..1000).for_each(|_| again.step(&nowhere, &idle));
+        (0..1000).for_each(|_| again.step(&nowhere));
         assert!(again.kinetic_j() < 1e-24, "{}", again.kinetic_j());
     }
 
     #[test]
     fn a_slab_that_cannot_rest_is_refused() {
-        let hasty = DrapeParams {
-            patience_s: 0.2,
-            ..DrapeParams::FILE
+        let hasty = DrapeSphere {
+            timeout_s: 0.2,
+            ..form()
         };
-        let error = drape(&slab(), &form(), &hasty).unwrap_err();
-        assert!(matches!(error, DrapeError::Restless { .. }), "{error}");
-        let idle = DrapeParams {
+        let text = drape(&slab(), &hasty).unwrap_err().to_string();
+        assert!(text.starts_with("still moving with "), "{text}");
+        let idle = DrapeSphere {
             attraction_npm: 0.0,
-            ..DrapeParams::FILE
+            ..form()
         };
-        let error = drape(&slab(), &form(), &idle).unwrap_err();
-        assert!(matches!(error, DrapeError::OffForm { .. }), "{error}");
+        let text = drape(&slab(), &idle).unwrap_err().to_string();
+        assert!(
+            text.contains("m from the form; expected at most "),
+            "{text}"
+        );
     }
 
     #[test]
     fn bad_fields_and_slabs_are_named() {
-        let nan = DrapeParams {
-            push_npm: f64::NAN,
-            ..DrapeParams::FILE
-        };
-        let error = drape(&slab(), &form(), &nan).unwrap_err();
-        assert!(error.to_string().contains("push_npm"), "{error}");
+        let turned = DrapeSphere::new(form().center_m, f64::NAN);
+        let error = drape(&slab(), &turned).unwrap_err();
+        assert!(error.to_string().contains("`radius_m` is NaN"), "{error}");
         let even = fixture::sheet(&SheetParams { rows: 12, ..FLAT });
-        let error = drape(&even, &form(), &DrapeParams::FILE).unwrap_err();
+        let error = drape(&even, &form()).unwrap_err();
         assert_eq!(
-            error,
-            DrapeError::Loose {
-                atom: 115,
-                links: 2
-            }
+            error.to_string(),
+            "atom 115 of the slab hangs on 2 links; expected at least 3"
         );
         let mut broken = slab();
         broken.links[0].atoms[0] = u32::MAX;
-        let error = drape(&broken, &form(), &DrapeParams::FILE).unwrap_err();
+        let error = drape(&broken, &form()).unwrap_err();
         assert!(error.to_string().contains("link 0 names atom"), "{error}");
     }
 }

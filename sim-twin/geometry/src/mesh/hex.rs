@@ -1,10 +1,12 @@
-//! Hexahedral meshes: structured blocks, their sides, and what can be wrong with them.
+//! Hexahedral meshes: structured blocks, their sides, and checks of their cells.
 //!
 //! Source: ours; numbering of a cell's nodes as in VTK (cell type 12): bottom counter-clockwise
 //! seen from above, then top.
 
-use crate::mesh::grade::GradeError;
-use crate::mesh::twins::twins;
+use crate::Defect;
+use crate::mesh::coincidence::coincident_nodes;
+use crate::mesh::mesh_check::{dangling, not_finite};
+use crate::mesh::mixed_mesh::size_m;
 use palpate_twin::Vec3;
 use std::cmp::Ordering;
 
@@ -20,12 +22,12 @@ pub const CORNERS: [[f64; 3]; 8] = [
     [-1.0, 1.0, 1.0],
 ];
 
-/// A cell whose volume is less than this share of a cube of its edge is flat.
-pub(super) const FLAT: f64 = 1e-9;
+/// Volume over the cube of the longest edge below which a cell is flat.
+pub(super) const VOLUME_RATIO_MIN: f64 = 1e-9;
 
 /// A side of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
+pub enum BlockSide {
     /// Least x.
     XMin,
     /// Largest x.
@@ -40,17 +42,17 @@ pub enum Side {
     ZMax,
 }
 
-/// All sides, in the order of [`Side`].
-pub const SIDES: [Side; 6] = [
-    Side::XMin,
-    Side::XMax,
-    Side::YMin,
-    Side::YMax,
-    Side::ZMin,
-    Side::ZMax,
+/// All sides, in the order of [`BlockSide`].
+pub(super) const SIDES: [BlockSide; 6] = [
+    BlockSide::XMin,
+    BlockSide::XMax,
+    BlockSide::YMin,
+    BlockSide::YMax,
+    BlockSide::ZMin,
+    BlockSide::ZMax,
 ];
 
-impl Side {
+impl BlockSide {
     /// Nodes of a cell on this side, counter-clockwise seen from outside.
     #[must_use]
     pub fn corners(self) -> [usize; 4] {
@@ -68,96 +70,34 @@ impl Side {
 /// Hexahedra with the faces of their boundary by side.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HexMesh {
-    /// Places of the nodes at rest \[m\].
+    /// Positions of the nodes at rest \[m\].
     pub nodes_m: Vec<Vec3>,
     /// Nodes of every cell.
     pub cells: Vec<[u32; 8]>,
-    /// Faces of every side, counter-clockwise seen from outside, in the order of [`SIDES`].
+    /// Faces of every side, counter-clockwise seen from outside, in the order of [`BlockSide`].
     pub faces: [Vec<[u32; 4]>; 6],
 }
 
-/// Why a mesh cannot be made or is unfit to simulate.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum HexError {
-    /// An axis cannot be graded.
-    #[error(transparent)]
-    Grade(#[from] GradeError),
-    /// Coordinates of an axis are too few or do not ascend.
-    #[error("axis {axis}: coordinate {index} is out of order; expected at least 2, ascending")]
-    Axis {
-        /// 0, 1 or 2.
-        axis: usize,
-        /// Index of the coordinate.
-        index: usize,
-    },
-    /// More nodes than an index holds.
-    #[error("{0} nodes; expected fewer than 2^32")]
-    Nodes(usize),
-    /// A coordinate is not a number.
-    #[error("node {node} is at {:?} m; expected finite numbers", at_m.as_slice())]
-    NonFinite {
-        /// The node.
-        node: usize,
-        /// Its place \[m\].
-        at_m: Vec3,
-    },
-    /// Two nodes are at the same place.
-    #[error("node {node} is where node {first} is")]
-    Duplicate {
-        /// The later node.
-        node: usize,
-        /// The earlier node.
-        first: usize,
-    },
-    /// A cell names a node that is not there.
-    #[error("cell {cell} names node {node}; expected an index below {limit}")]
-    Dangling {
-        /// The cell.
-        cell: usize,
-        /// The node that it names.
-        node: u32,
-        /// Number of nodes.
-        limit: usize,
-    },
-    /// A cell is inside out or flat at a corner.
-    #[error("cell {cell} has volume {ratio} of its box at corner {corner}; expected more than 0")]
-    Inverted {
-        /// The cell.
-        cell: usize,
-        /// Its corner, 0 to 7.
-        corner: usize,
-        /// Jacobian there over the volume of a cube with the cell's longest edge.
-        ratio: f64,
-    },
-    /// A node that no cell uses: nothing would hold it.
-    #[error("node {node} belongs to no cell")]
-    Loose {
-        /// The node.
-        node: usize,
-    },
-}
-
 impl HexMesh {
-    /// A block with its corner at the origin and these coordinates along x, y and z \[m\].
+    /// Creates a block with its corner at the origin and these coordinates along x, y and z \[m\].
     ///
     /// # Errors
     /// Names the axis and coordinate that is out of order.
-    pub fn block(axes_m: [&[f64]; 3]) -> Result<Self, HexError> {
+    pub fn block(axes_m: [&[f64]; 3]) -> Result<Self, Defect> {
         for (axis, coordinates) in axes_m.iter().enumerate() {
-            if coordinates.len() < 2 {
-                return Err(HexError::Axis { axis, index: 0 });
-            }
-            // what is not a number compares to nothing, so it is out of order too
+            // NaN compares to nothing, so it is out of order too
             let ascends = |w: &[f64]| w[0].partial_cmp(&w[1]) == Some(Ordering::Less);
-            let wrong = coordinates.windows(2).position(|w| !ascends(w));
+            let first = (coordinates.len() < 2).then_some(0);
+            let wrong = first.or(coordinates.windows(2).position(|w| !ascends(w)));
             if let Some(index) = wrong {
-                return Err(HexError::Axis { axis, index });
+                let found = format!("axis {axis}: coordinate {index} is out of order");
+                return Err(Defect::new(found, "at least 2, ascending"));
             }
         }
         let counts = axes_m.map(<[f64]>::len);
         let total = counts.iter().product::<usize>();
         if u32::try_from(total).is_err() {
-            return Err(HexError::Nodes(total));
+            return Err(Defect::new(format!("{total} nodes"), "fewer than 2^32"));
         }
         let mut mesh = Self::default();
         for &z in axes_m[2] {
@@ -203,20 +143,20 @@ impl HexMesh {
 
     /// Faces of one side.
     #[must_use]
-    pub fn side(&self, side: Side) -> &[[u32; 4]] {
+    pub fn side(&self, side: BlockSide) -> &[[u32; 4]] {
         &self.faces[side as usize]
     }
 
     /// Nodes of one side, ascending, each once.
     #[must_use]
-    pub fn side_nodes(&self, side: Side) -> Vec<u32> {
+    pub fn side_nodes(&self, side: BlockSide) -> Vec<u32> {
         let mut nodes: Vec<u32> = self.side(side).iter().flatten().copied().collect();
         nodes.sort_unstable();
         nodes.dedup();
         nodes
     }
 
-    /// Places of the nodes of a cell \[m\].
+    /// Positions of the nodes of a cell \[m\].
     #[must_use]
     pub fn corners_m(&self, cell: usize) -> [Vec3; 8] {
         self.cells[cell].map(|node| self.nodes_m[node as usize])
@@ -225,62 +165,47 @@ impl HexMesh {
     /// Longest extent along an axis \[m\].
     #[must_use]
     pub fn extent_m(&self) -> f64 {
-        let low = self
-            .nodes_m
-            .iter()
-            .fold(Vec3::repeat(f64::MAX), |a, b| a.inf(b));
-        let high = self
-            .nodes_m
-            .iter()
-            .fold(Vec3::repeat(f64::MIN), |a, b| a.sup(b));
-        (high - low).max()
+        size_m(&self.nodes_m).max()
     }
 
-    /// Looks at every node and cell.
+    /// Checks every node and cell.
     ///
     /// # Errors
-    /// The first thing that makes the mesh unfit to simulate.
-    pub fn check(&self) -> Result<(), HexError> {
-        self.check_nodes()?;
+    /// The first defect that makes the mesh unfit to simulate.
+    pub fn check(&self) -> Result<(), Defect> {
+        let mut nodes = self.nodes_m.iter().enumerate();
+        if let Some(refusal) = nodes.find_map(|(node, at_m)| not_finite(node, at_m)) {
+            return Err(refusal);
+        }
+        if let Some((node, first)) = coincident_nodes(&self.nodes_m, self.extent_m()).next() {
+            return Err(Defect::from_text(format!(
+                "node {node} is where node {first} is"
+            )));
+        }
         let mut used = vec![false; self.nodes_m.len()];
         for (cell, nodes) in self.cells.iter().enumerate() {
             for &node in nodes {
-                let Some(seen) = used.get_mut(node as usize) else {
-                    let limit = self.nodes_m.len();
-                    return Err(HexError::Dangling { cell, node, limit });
+                let Some(flag) = used.get_mut(node as usize) else {
+                    let found = format_args!("cell {cell} names node {node}");
+                    return Err(dangling(found, self.nodes_m.len()));
                 };
-                *seen = true;
+                *flag = true;
             }
             self.check_shape(cell)?;
         }
-        match used.iter().position(|seen| !seen) {
-            Some(node) => Err(HexError::Loose { node }),
+        match used.iter().position(|flag| !flag) {
+            Some(node) => Err(Defect::from_text(format!("node {node} belongs to no cell"))),
             None => Ok(()),
         }
     }
 
-    fn check_nodes(&self) -> Result<(), HexError> {
-        for (node, &at_m) in self.nodes_m.iter().enumerate() {
-            if !at_m.iter().all(|x| x.is_finite()) {
-                return Err(HexError::NonFinite { node, at_m });
-            }
-        }
-        match twins(&self.nodes_m, self.extent_m()).next() {
-            Some((node, first)) => Err(HexError::Duplicate { node, first }),
-            None => Ok(()),
-        }
-    }
-
-    fn check_shape(&self, cell: usize) -> Result<(), HexError> {
+    fn check_shape(&self, cell: usize) -> Result<(), Defect> {
         let corners_m = self.corners_m(cell);
         for corner in 0..8 {
             let ratio = corner_ratio(&corners_m, corner);
-            if ratio.is_nan() || ratio <= FLAT {
-                return Err(HexError::Inverted {
-                    cell,
-                    corner,
-                    ratio,
-                });
+            if ratio.is_nan() || ratio <= VOLUME_RATIO_MIN {
+                let found = format!("cell {cell} has volume {ratio} of its box at corner {corner}");
+                return Err(Defect::new(found, "more than 0"));
             }
         }
         Ok(())
@@ -299,7 +224,7 @@ pub(super) fn corner_ratio(corners_m: &[Vec3; 8], corner: usize) -> f64 {
     edges[0].dot(&edges[1].cross(&edges[2])) / (longest * longest * longest)
 }
 
-/// The corner at the other end of the edge along `axis`.
+/// Corner at the other end of the edge along `axis`.
 fn opposite(corner: usize, axis: usize) -> usize {
     let mut wanted = CORNERS[corner];
     wanted[axis] = -wanted[axis];
@@ -312,7 +237,7 @@ fn opposite(corner: usize, axis: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::grade::even;
+    use crate::mesh::tests::even;
 
     fn block() -> HexMesh {
         let axis_m = even(0.1, 3);
@@ -320,13 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn a_block_has_the_right_numbers() {
+    fn block_has_the_expected_counts() {
         let mesh = block();
         assert_eq!(mesh.nodes_m.len(), 4 * 4 * 3);
         assert_eq!(mesh.cells.len(), 3 * 3 * 2);
-        assert_eq!(mesh.side(Side::ZMax).len(), 9);
-        assert_eq!(mesh.side(Side::XMin).len(), 6);
-        assert_eq!(mesh.side_nodes(Side::ZMin).len(), 16);
+        assert_eq!(mesh.side(BlockSide::ZMax).len(), 9);
+        assert_eq!(mesh.side(BlockSide::XMin).len(), 6);
+        assert_eq!(mesh.side_nodes(BlockSide::ZMin).len(), 16);
         assert!((mesh.extent_m() - 0.1).abs() < 1e-15);
     }
 
@@ -344,48 +269,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
-        let mut mesh = block();
-        mesh.nodes_m[7].z = f64::NAN;
-        assert!(matches!(
-            mesh.check(),
-            Err(HexError::NonFinite { node: 7, .. })
-        ));
-        let mut mesh = block();
-        mesh.nodes_m[9] = mesh.nodes_m[3];
-        assert_eq!(mesh.check(), Err(HexError::Duplicate { node: 9, first: 3 }));
+    fn defects_are_named() {
+        let refused = |change: &dyn Fn(&mut HexMesh)| {
+            let mut mesh = block();
+            change(&mut mesh);
+            mesh.check().unwrap_err().to_string()
+        };
+        let text = refused(&|mesh| mesh.nodes_m[7].z = f64::NAN);
+        assert!(text.starts_with("node 7 is at [0"), "{text}");
+        let text = refused(&|mesh| mesh.nodes_m[9] = mesh.nodes_m[3]);
+        assert_eq!(text, "node 9 is where node 3 is");
         // on either side of a border of any even grid of grains, but one place
         for step in 0..40_u8 {
-            let mut mesh = block();
             let shift_m = f64::from(step) * 0.13e-10;
-            mesh.nodes_m[9] = mesh.nodes_m[3] + Vec3::new(shift_m, 0.0, 0.0);
-            mesh.nodes_m[3].x += shift_m - 0.5e-10;
-            assert_eq!(mesh.check(), Err(HexError::Duplicate { node: 9, first: 3 }));
+            let text = refused(&|mesh| {
+                mesh.nodes_m[9] = mesh.nodes_m[3] + Vec3::new(shift_m, 0.0, 0.0);
+                mesh.nodes_m[3].x += shift_m - 0.5e-10;
+            });
+            assert_eq!(text, "node 9 is where node 3 is");
         }
-        let mut mesh = block();
-        mesh.cells[2][1] = 99;
-        assert!(matches!(
-            mesh.check(),
-            Err(HexError::Dangling {
-                cell: 2,
-                node: 99,
-                ..
-            })
-        ));
-        let mut mesh = block();
-        mesh.nodes_m.push(Vec3::repeat(1.0));
-        assert_eq!(mesh.check(), Err(HexError::Loose { node: 48 }));
-        let mut mesh = block();
+        let text = refused(&|mesh| mesh.cells[2][1] = 99);
+        assert_eq!(text, "cell 2 names node 99; expected an index below 48");
+        let text = refused(&|mesh| mesh.nodes_m.push(Vec3::repeat(1.0)));
+        assert_eq!(text, "node 48 belongs to no cell");
         // the middle layer's first node above the top
-        mesh.nodes_m[16].z = 0.06;
-        assert!(matches!(
-            mesh.check(),
-            Err(HexError::Inverted { cell: 9, .. })
-        ));
+        let text = refused(&|mesh| mesh.nodes_m[16].z = 0.06);
+        assert!(text.starts_with("cell 9 has volume -"), "{text}");
         let up_m = even(0.1, 2);
+        let flat = HexMesh::block([&up_m, &[0.0, 0.1, 0.1], &up_m]);
         assert_eq!(
-            HexMesh::block([&up_m, &[0.0, 0.1, 0.1], &up_m]),
-            Err(HexError::Axis { axis: 1, index: 1 })
+            flat.unwrap_err().to_string(),
+            "axis 1: coordinate 1 is out of order; expected at least 2, ascending"
         );
     }
 }

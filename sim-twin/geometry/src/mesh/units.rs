@@ -1,14 +1,15 @@
-//! The units in which a model file counts, stated by whoever imports it.
+//! Units of the numbers in a model file, stated by the importing caller.
 //!
-//! Source: seed-004 4C. The files carry bare numbers; reading them as inches and newtons is the
-//! most plausible choice, not a proven one, so it is never made silently.
+//! Source: seed-004 4C. The files contain numbers without units; inches and newtons are the
+//! most plausible reading, not a proven one, so they are no silent default.
 
+use crate::Defect;
 use palpate_twin::Vec3;
-use palpate_twin::lattice::{Atom, Lattice, Link};
+use palpate_twin::lattice::{Atom, Lattice, LatticeLink};
 
-/// What one unit of length and one unit of force of a file are in SI.
+/// Length and force unit of a file in SI.
 ///
-/// The rest follows, with time in seconds: stiffness counts in `force_n / length_m`, damping in
+/// All other units follow, with time in seconds: stiffness in `force_n / length_m`, damping in
 /// `force_n s / length_m`, mass in `force_n s^2 / length_m`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Units {
@@ -18,23 +19,13 @@ pub struct Units {
     pub force_n: f64,
 }
 
-/// Why a unit is refused.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("unit `{field}` is {value}; expected a finite number greater than zero")]
-pub struct UnitError {
-    /// Name of the field.
-    pub field: &'static str,
-    /// Value found.
-    pub value: f64,
-}
-
 impl Units {
     /// Metres and newtons: numbers pass unchanged, bit for bit.
     pub const SI: Self = Self {
         length_m: 1.0,
         force_n: 1.0,
     };
-    /// Millimetres and newtons, as most medical and CAD programs count.
+    /// Millimetres and newtons, the units of most medical and CAD programs.
     pub const MILLIMETRE_NEWTON: Self = Self {
         length_m: 1e-3,
         force_n: 1.0,
@@ -50,20 +41,25 @@ impl Units {
         force_n: 1.0,
     };
 
-    /// Check both units.
+    /// Checks both units.
     ///
     /// # Errors
-    /// [`UnitError`] if one is not finite or not greater than zero.
-    pub fn check(&self) -> Result<(), UnitError> {
+    /// [`Defect`] if one is not finite or not greater than zero.
+    pub fn check(&self) -> Result<(), Defect> {
         for (field, value) in [("length_m", self.length_m), ("force_n", self.force_n)] {
             if !(value.is_finite() && value > 0.0) {
-                return Err(UnitError { field, value });
+                let field = format_args!("unit `{field}`");
+                return Err(Defect::field(
+                    field,
+                    value,
+                    "a finite number greater than zero",
+                ));
             }
         }
         Ok(())
     }
 
-    /// A lattice of file numbers, converted to SI.
+    /// Converts a lattice from file units to SI.
     #[must_use]
     pub fn import(&self, lattice: &Lattice) -> Lattice {
         let rate = self.force_n / self.length_m;
@@ -74,7 +70,7 @@ impl Units {
         )
     }
 
-    /// A lattice in SI, converted to file numbers: the inverse of [`Units::import`], to rounding.
+    /// Converts a lattice from SI to file units: the inverse of [`Units::import`], to rounding.
     #[must_use]
     pub(crate) fn export(&self, lattice: &Lattice) -> Lattice {
         let rate = self.force_n / self.length_m;
@@ -86,14 +82,14 @@ impl Units {
     }
 }
 
-/// Mass, stiffness and damping share one factor because time is in seconds on both sides.
+/// Scales a lattice. Mass, stiffness and damping share one factor because time is in seconds on both sides.
 fn scaled(lattice: &Lattice, place: impl Fn(Vec3) -> Vec3, rate: impl Fn(f64) -> f64) -> Lattice {
     let atom = |atom: &Atom| Atom {
         position_m: place(atom.position_m),
         mass_kg: rate(atom.mass_kg),
         ..*atom
     };
-    let link = |link: &Link| Link {
+    let link = |link: &LatticeLink| LatticeLink {
         stiffness_npm: rate(link.stiffness_npm),
         damping_nspm: rate(link.damping_nspm),
         ..*link
@@ -133,22 +129,20 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_is_no_length_is_named() {
+    fn invalid_units_are_named() {
         let nan = Units {
             length_m: f64::NAN,
             force_n: 1.0,
         };
-        assert_eq!(nan.check().unwrap_err().field, "length_m");
+        let text = nan.check().unwrap_err().to_string();
+        assert!(text.starts_with("unit `length_m` is NaN;"), "{text}");
         let zero = Units {
             length_m: 1.0,
             force_n: 0.0,
         };
         assert_eq!(
-            zero.check(),
-            Err(UnitError {
-                field: "force_n",
-                value: 0.0
-            })
+            zero.check().unwrap_err().to_string(),
+            "unit `force_n` is 0; expected a finite number greater than zero"
         );
     }
 }

@@ -1,56 +1,35 @@
-//! Where the voxels of a volume are: a box of samples, its axes as its file has them.
+//! Grid of a voxel volume: a box of samples with the axes of its file.
 //!
-//! Source: ours. Values lie with the first index running fastest, as in NRRD, NIfTI and DICOM. A place is that of
-//! a voxel's middle.
+//! Source: ours. The first index of values runs fastest, as in NRRD, NIfTI and DICOM. Positions are those of
+//! voxel centres.
 
 use nalgebra::Matrix3;
 
+use crate::Defect;
 use palpate_twin::Vec3;
 
 /// Most voxels of a volume, 512 x 512 x 512: a bound on what a wrong file can allocate.
 pub(super) const VOXELS_MAX: usize = 1 << 27;
-/// Least and most distance of neighbours \[m\]: what lies beyond is a mistaken unit.
+/// Least and largest distance of neighbours \[m\]; others indicate a mistaken unit.
 const SPACING_M: (f64, f64) = (1e-7, 1.0);
-/// Farthest that an origin may be \[m\].
+/// Largest coordinate of an origin \[m\].
 const ORIGIN_M_MAX: f64 = 1e3;
 
 /// A box of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Grid {
+pub struct VoxelGrid {
     /// Samples along each axis, at least 1.
     pub counts: [usize; 3],
-    /// Place of the first sample \[m\].
+    /// Position of the first sample \[m\].
     pub origin_m: Vec3,
-    /// From a sample to the next, by axis \[m\].
+    /// Vector from a sample to the next, by axis \[m\].
     pub steps_m: [Vec3; 3],
 }
 
-/// Why there is no such box.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{field} is {value}; expected {expected}")]
-pub struct GridError {
-    /// What is wrong.
-    pub field: &'static str,
-    /// As it was found.
-    pub value: String,
-    /// What would be right.
-    pub expected: String,
-}
-
-impl GridError {
-    fn new(field: &'static str, value: impl std::fmt::Debug, expected: &str) -> Self {
-        Self {
-            field,
-            value: format!("{value:?}"),
-            expected: expected.to_owned(),
-        }
-    }
-}
-
-impl Grid {
-    /// A box whose axes are those of the world.
+impl VoxelGrid {
+    /// Creates a grid along the axes of the world.
     #[must_use]
-    pub fn straight(counts: [usize; 3], origin_m: Vec3, spacing_m: [f64; 3]) -> Self {
+    pub fn axis_aligned(counts: [usize; 3], origin_m: Vec3, spacing_m: [f64; 3]) -> Self {
         let [x, y, z] = spacing_m;
         Self {
             counts,
@@ -63,39 +42,36 @@ impl Grid {
         }
     }
 
-    /// Whether samples can lie so.
+    /// Checks that the grid is valid.
     ///
     /// # Errors
-    /// [`GridError`] of the first thing that is wrong: no samples or more than `VOXELS_MAX`, steps of no
-    /// length, in one plane, or of no sensible size.
-    pub fn check(&self) -> Result<(), GridError> {
+    /// [`Defect`] of the first error: no samples or more than `VOXELS_MAX`, steps of zero
+    /// length, in one plane, or of an implausible size.
+    pub fn check(&self) -> Result<(), Defect> {
         let product = self
             .counts
             .iter()
             .try_fold(1_usize, |product, &count| product.checked_mul(count));
         if !product.is_some_and(|product| (1..=VOXELS_MAX).contains(&product)) {
             let expected = format!("1 to {VOXELS_MAX} voxels together");
-            return Err(GridError::new("sizes", self.counts, &expected));
+            return Err(refuse("sizes", &self.counts, &expected));
         }
         for (axis, length_m) in self.spacing_m().into_iter().enumerate() {
             if !(SPACING_M.0..=SPACING_M.1).contains(&length_m) {
                 let expected = "0.0001 to 1000 mm between voxels; is the unit right?";
                 let value = format!("{} mm along axis {axis}", length_m * 1e3);
-                return Err(GridError {
-                    value,
-                    ..GridError::new("spacing", "", expected)
-                });
+                return Err(Defect::field("spacing", value, expected));
             }
         }
         let directions = Matrix3::from_columns(&self.steps_m.map(|step_m| step_m.normalize()));
         if directions.determinant().abs() < 1e-3 {
             let found = self.steps_m.map(<[f64; 3]>::from);
             let expected = "three axes that are not in one plane";
-            return Err(GridError::new("directions", found, expected));
+            return Err(refuse("directions", &found, expected));
         }
         if !self.origin_m.iter().all(|x_m| x_m.abs() <= ORIGIN_M_MAX) {
             let found = <[f64; 3]>::from(self.origin_m);
-            return Err(GridError::new("origin", found, "within 1 km"));
+            return Err(refuse("origin", &found, "within 1 km"));
         }
         Ok(())
     }
@@ -106,7 +82,7 @@ impl Grid {
         self.counts.iter().product()
     }
 
-    /// Whether there is none.
+    /// True if there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.contains(&0)
@@ -118,13 +94,13 @@ impl Grid {
         self.steps_m.map(|step_m| step_m.norm())
     }
 
-    /// Volume that a voxel stands for \[m^3\].
+    /// Volume of a voxel \[m^3\].
     #[must_use]
-    pub fn voxel_m3(&self) -> f64 {
+    pub fn voxel_volume_m3(&self) -> f64 {
         self.determinant().abs()
     }
 
-    /// Whether its axes are a right hand's.
+    /// True if its axes are right-handed.
     #[must_use]
     pub fn is_right_handed(&self) -> bool {
         self.determinant() > 0.0
@@ -144,15 +120,15 @@ impl Grid {
             .fold(0.0, |most, cosine| cosine.abs().max(most))
     }
 
-    /// The place of a sample in the list of values.
+    /// Index of a sample in the list of values.
     #[must_use]
-    pub fn slot(&self, [x, y, z]: [usize; 3]) -> usize {
+    pub fn linear_index(&self, [x, y, z]: [usize; 3]) -> usize {
         x + self.counts[0] * (y + self.counts[1] * z)
     }
 
-    /// Where a sample is \[m\]; between samples with fractions of indices.
+    /// Position of a sample \[m\]; fractional indices interpolate.
     #[must_use]
-    pub fn at_m(&self, index: [f64; 3]) -> Vec3 {
+    pub fn position_m(&self, index: [f64; 3]) -> Vec3 {
         let steps = self.steps_m.iter().zip(index);
         steps.fold(self.origin_m, |at_m, (step_m, along)| at_m + step_m * along)
     }
@@ -164,30 +140,34 @@ impl Grid {
     }
 }
 
-/// A volume: a value for each sample of a box.
+fn refuse(field: &str, value: &impl std::fmt::Debug, expected: &str) -> Defect {
+    Defect::field(field, format_args!("{value:?}"), expected)
+}
+
+/// Voxel volume: a value for each sample of a grid.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Voxels<T> {
-    /// Where its samples are.
-    pub grid: Grid,
+pub struct VoxelVolume<T> {
+    /// Grid of its samples.
+    pub grid: VoxelGrid,
     /// Its values, the first index running fastest; as many as there are samples.
     pub values: Vec<T>,
 }
 
-impl<T: Copy> Voxels<T> {
-    /// A volume from its values.
+impl<T: Copy> VoxelVolume<T> {
+    /// Creates a volume from its values.
     ///
     /// # Errors
-    /// [`GridError`] if the box cannot be, or has not as many samples as there are values.
-    pub fn new(grid: Grid, values: Vec<T>) -> Result<Self, GridError> {
+    /// [`Defect`] if the grid is invalid, or the number of values differs from that of samples.
+    pub fn new(grid: VoxelGrid, values: Vec<T>) -> Result<Self, Defect> {
         grid.check()?;
         if values.len() != grid.len() {
             let expected = format!("{} for sizes {:?}", grid.len(), grid.counts);
-            return Err(GridError::new("number of values", values.len(), &expected));
+            return Err(Defect::field("number of values", values.len(), expected));
         }
         Ok(Self { grid, values })
     }
 
-    /// The value of a sample; none outside.
+    /// Value of a sample; none outside.
     #[must_use]
     pub fn get(&self, index: [i64; 3]) -> Option<T> {
         let mut inside = [0; 3];
@@ -195,13 +175,13 @@ impl<T: Copy> Voxels<T> {
             let along = usize::try_from(index[axis]).ok();
             *place = along.filter(|&along| along < self.grid.counts[axis])?;
         }
-        self.values.get(self.grid.slot(inside)).copied()
+        self.values.get(self.grid.linear_index(inside)).copied()
     }
 
-    /// The same box with other values.
+    /// Maps the values to another volume on the same grid.
     #[must_use]
-    pub fn map<U>(&self, of: impl FnMut(T) -> U) -> Voxels<U> {
-        Voxels {
+    pub fn map<U>(&self, of: impl FnMut(T) -> U) -> VoxelVolume<U> {
+        VoxelVolume {
             grid: self.grid,
             values: self.values.iter().copied().map(of).collect(),
         }
@@ -212,40 +192,40 @@ impl<T: Copy> Voxels<T> {
 mod tests {
     use super::*;
 
-    fn grid() -> Grid {
-        Grid::straight([2, 3, 4], Vec3::new(0.1, 0.2, 0.3), [1e-3, 2e-3, 3e-3])
+    fn grid() -> VoxelGrid {
+        VoxelGrid::axis_aligned([2, 3, 4], Vec3::new(0.1, 0.2, 0.3), [1e-3, 2e-3, 3e-3])
     }
 
     #[test]
-    fn samples_lie_where_indices_say() {
+    fn sample_positions_follow_indices() {
         let grid = grid();
         assert_eq!(grid.indices().count(), 24);
         for (slot, index) in grid.indices().enumerate() {
-            assert_eq!(grid.slot(index), slot);
+            assert_eq!(grid.linear_index(index), slot);
         }
-        let at_m = grid.at_m([1.0, 2.0, 0.5]);
+        let at_m = grid.position_m([1.0, 2.0, 0.5]);
         assert!((at_m - Vec3::new(0.101, 0.204, 0.3015)).amax() < 1e-15);
-        assert!((grid.voxel_m3() - 6e-9).abs() < 1e-20 && grid.is_right_handed());
-        let volume = Voxels::new(grid, (0..24).collect()).expect("fits");
+        assert!((grid.voxel_volume_m3() - 6e-9).abs() < 1e-20 && grid.is_right_handed());
+        let volume = VoxelVolume::new(grid, (0..24).collect()).expect("fits");
         assert_eq!(volume.get([1, 2, 3]), Some(23));
         assert_eq!(volume.get([2, 0, 0]), None);
         assert_eq!(volume.get([0, -1, 0]), None);
     }
 
     #[test]
-    fn boxes_that_cannot_be_are_named() {
-        let told = |change: &dyn Fn(&mut Grid)| {
+    fn invalid_grids_are_named() {
+        let message = |change: &dyn Fn(&mut VoxelGrid)| {
             let mut grid = grid();
             change(&mut grid);
             grid.check().expect_err("unfit").to_string()
         };
-        assert!(told(&|g| g.counts = [0, 1, 1]).starts_with("sizes is [0, 1, 1]"));
-        assert!(told(&|g| g.counts = [1 << 40, 1 << 40, 2]).contains("voxels together"));
-        assert!(told(&|g| g.steps_m[1] *= 0.0).contains("axis 1"));
-        assert!(told(&|g| g.steps_m[2].z = f64::NAN).contains("spacing"));
-        assert!(told(&|g| g.steps_m[2] = g.steps_m[1]).contains("in one plane"));
-        assert!(told(&|g| g.origin_m.x = f64::INFINITY).contains("origin"));
-        let short = Voxels::new(grid(), vec![0; 23]).expect_err("short");
+        assert!(message(&|g| g.counts = [0, 1, 1]).starts_with("sizes is [0, 1, 1]"));
+        assert!(message(&|g| g.counts = [1 << 40, 1 << 40, 2]).contains("voxels together"));
+        assert!(message(&|g| g.steps_m[1] *= 0.0).contains("axis 1"));
+        assert!(message(&|g| g.steps_m[2].z = f64::NAN).contains("spacing"));
+        assert!(message(&|g| g.steps_m[2] = g.steps_m[1]).contains("in one plane"));
+        assert!(message(&|g| g.origin_m.x = f64::INFINITY).contains("origin"));
+        let short = VoxelVolume::new(grid(), vec![0; 23]).expect_err("short");
         assert!(short.to_string().contains("23; expected 24"), "{short}");
     }
 }

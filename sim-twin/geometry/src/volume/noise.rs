@@ -1,46 +1,40 @@
-//! Numbers by chance that depend on a seed and a place only, so that no order of asking changes them.
+//! Pseudo-random numbers that depend on a seed and a counter only, so that their order has no effect.
 //!
-//! Source: SplitMix64 (Steele, Lea and Flood 2014) as a hash of a counter; normal numbers after Box and Muller
+//! Source: SplitMix64 (Steele, Lea and Flood 2014) as a hash of a counter. Normal numbers after Box and Muller
 //! (1958) by `libm`, so that the bits are the same on every machine.
 
-/// A stream of numbers, one for each counter.
+use palpate_twin::checksum::split_mix;
+
+/// Stream of pseudo-random numbers, one for each counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Noise {
+pub(super) struct Noise {
     seed: u64,
 }
 
 impl Noise {
-    /// The stream of a seed that serves one purpose, so that purposes do not share numbers.
+    /// Creates the stream of a seed for one purpose; streams of different purposes are independent.
     #[must_use]
-    pub fn new(seed: u64, purpose: u64) -> Self {
+    pub(super) fn new(seed: u64, purpose: u64) -> Self {
         Self {
-            seed: mixed(seed ^ mixed(purpose)),
+            seed: split_mix(seed ^ split_mix(purpose)),
         }
     }
 
-    /// A number from 0 to below 1.
+    /// Uniform number, from 0 to below 1.
     #[must_use]
-    pub fn share(&self, counter: u64) -> f64 {
-        let bits = mixed(self.seed ^ mixed(counter));
+    pub(super) fn uniform(&self, counter: u64) -> f64 {
+        let bits = split_mix(self.seed ^ split_mix(counter));
         (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// A number of mean 0 and variance 1, normally distributed.
+    /// Normally distributed number with mean 0 and variance 1.
     #[must_use]
-    pub fn normal(&self, counter: u64) -> f64 {
-        let [radius, turn] = [0, 1].map(|half| self.share(counter.wrapping_mul(2) + half));
+    pub(super) fn normal(&self, counter: u64) -> f64 {
+        let [radius, turn] = [0, 1].map(|half| self.uniform(counter.wrapping_mul(2) + half));
         // 1 - share is above 0
         let length = (-2.0 * libm::log(1.0 - radius)).sqrt();
         length * libm::cos(std::f64::consts::TAU * turn)
     }
-}
-
-/// The finalizer of SplitMix64, after its increment.
-const fn mixed(number: u64) -> u64 {
-    let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]
@@ -49,10 +43,10 @@ mod tests {
 
     /// The first numbers of the generator with seed 0, as its authors' reference prints them.
     #[test]
-    fn it_is_the_published_generator() {
+    fn generator_matches_published_numbers() {
         let golden = 0x9e37_79b9_7f4a_7c15_u64;
-        assert_eq!(mixed(0), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(mixed(golden), 0x6e78_9e6a_a1b9_65f4);
+        assert_eq!(split_mix(0), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(split_mix(golden), 0x6e78_9e6a_a1b9_65f4);
     }
 
     #[test]

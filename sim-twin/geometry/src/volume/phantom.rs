@@ -1,41 +1,29 @@
-//! The synthetic layered phantom: a piece of limb made of formulas, with a tumour whose place is known.
+//! Synthetic layered phantom: a segment of a limb from formulas, with a tumour at a known position.
 //!
-//! Source: ours, as section 5.4 of seed-001 asks: it stands in for scans that are not at hand, is drawn from no
-//! person, and is never to be called one. A cylinder along x with its ridge at z = 0: skin, fat of uneven
+//! Source: ours, after section 5.4 of seed-001. It replaces scans, is derived from no
+//! person, and must not be called a scan. A cylinder along x with its ridge at z = 0: skin, fat of uneven
 //! thickness, muscle, a bone, a vessel that winds beside it, and a ball of tumour. Labels are the truth. The
 //! intensity volume beside them has a mean for each tissue, texture along the fibres of muscle, and noise as of the
 //! magnitude of two noisy channels (Rice 1944). The same seed and parameters give the same bits.
 
-use super::grid::{Grid, GridError, Voxels};
+use super::grid::{VoxelGrid, VoxelVolume};
 use super::noise::Noise;
+use crate::Defect;
 use palpate_twin::Vec3;
 
-/// What the phantom is to be called.
+/// Name of the phantom.
 pub const NAME: &str = "synthetic layered phantom";
 
-/// Labels of its tissues; 0 is air.
-pub const SKIN: u16 = 1;
-/// Fat below the skin.
-pub const FAT: u16 = 2;
-/// Muscle, with fibres along x.
-pub const MUSCLE: u16 = 3;
-/// Bone.
-pub const BONE: u16 = 4;
-/// A vessel with its wall.
-pub const VESSEL: u16 = 5;
-/// The tumour.
-pub const TUMOUR: u16 = 6;
+/// Labels of its tissues; 0 is air. Fibres of muscle run along x, and a vessel has its wall.
+const SKIN: u16 = 1;
+const FAT: u16 = 2;
+const MUSCLE: u16 = 3;
+const BONE: u16 = 4;
+const VESSEL: u16 = 5;
+const TUMOUR: u16 = 6;
 
-/// Name and mean intensity of each label, in a unit of its own.
-pub const TISSUES: [(&str, f64); 7] = [
-    ("air", 0.0),
-    ("skin", 0.45),
-    ("fat", 0.9),
-    ("muscle", 0.4),
-    ("bone", 0.08),
-    ("vessel", 0.2),
-    ("tumour", 0.65),
-];
+/// Mean intensity of each label, in a unit of its own.
+const MEANS: [f64; 7] = [0.0, 0.45, 0.9, 0.4, 0.08, 0.2, 0.65];
 
 /// Share by which the fat is thicker or thinner from place to place.
 const UNEVEN: f64 = 0.25;
@@ -43,13 +31,13 @@ const UNEVEN: f64 = 0.25;
 const WINDING: f64 = 0.15;
 /// Texture of muscle, as a share of its intensity.
 const TEXTURE: f64 = 0.15;
-/// Length over which the texture is alike along the fibres \[m\].
+/// Correlation length of the texture along the fibres \[m\].
 const FIBRE_M: f64 = 0.01;
 
-/// What a phantom is.
+/// Parameters of a phantom.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Phantom {
-    /// Decides on the unevenness of the fat, the winding of the vessel and all noise.
+pub struct LimbPhantom {
+    /// Seed of the unevenness of the fat, the winding of the vessel and all noise.
     pub seed: u64,
     /// Radius of the limb \[m\].
     pub radius_m: f64,
@@ -71,7 +59,7 @@ pub struct Phantom {
     pub noise: f64,
 }
 
-impl Default for Phantom {
+impl Default for LimbPhantom {
     fn default() -> Self {
         Self {
             seed: 1,
@@ -88,37 +76,19 @@ impl Default for Phantom {
     }
 }
 
-/// Why there is no such phantom.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum PhantomError {
-    /// A parameter is out of its range.
-    #[error("field `{field}` of the phantom is {value}; expected {expected}")]
-    Field {
-        /// Which one.
-        field: &'static str,
-        /// Value found.
-        value: f64,
-        /// What would be right.
-        expected: &'static str,
-    },
-    /// Too many voxels, or none.
-    #[error("phantom: {0}")]
-    Grid(#[from] GridError),
-}
-
-/// A phantom ready to be asked.
-struct Body {
-    of: Phantom,
-    /// Phases of what is uneven.
+/// Phantom with derived quantities.
+struct LimbGeometry {
+    params: LimbPhantom,
+    /// Phases of the variations.
     phases: [f64; 4],
 }
 
-impl Phantom {
-    /// Whether it can be made.
+impl LimbPhantom {
+    /// Checks that the phantom can be generated.
     ///
     /// # Errors
-    /// [`PhantomError`] naming the first field that is out of its range, or the number of voxels.
-    pub fn check(&self) -> Result<(), PhantomError> {
+    /// [`Defect`] naming the first field that is out of its range, or the number of voxels.
+    pub fn check(&self) -> Result<(), Defect> {
         let [skin_m, fat_m] = self.layers_m;
         let inner_m = self.radius_m - skin_m - fat_m * (1.0 + UNEVEN);
         let [x, y, z] = self.tumour_m;
@@ -173,19 +143,18 @@ impl Phantom {
         ];
         for (field, value, (low, high), expected) in fields {
             if !(low..=high).contains(&value) {
-                return Err(PhantomError::Field {
-                    field,
-                    value,
-                    expected,
-                });
+                let field = format_args!("field `{field}` of the phantom");
+                return Err(Defect::field(field, value, expected));
             }
         }
-        Ok(self.grid().check()?)
+        self.grid()
+            .check()
+            .map_err(|error| error.located("phantom"))
     }
 
-    /// Where its voxels are: centred about x and y, the ridge at z = 0.
+    /// Grid of its voxels: centred about x and y, the ridge at z = 0.
     #[must_use]
-    pub fn grid(&self) -> Grid {
+    pub fn grid(&self) -> VoxelGrid {
         let cells = |length_m: f64| {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -199,31 +168,32 @@ impl Phantom {
         let counts = [cells(self.length_m), across, across];
         let half = |axis: usize| -0.5 * (counts[axis] as f64 - 1.0) * self.spacing_m;
         let origin_m = Vec3::new(half(0), half(1), half(2) - self.radius_m);
-        Grid::straight(counts, origin_m, [self.spacing_m; 3])
+        VoxelGrid::axis_aligned(counts, origin_m, [self.spacing_m; 3])
     }
 
-    /// Which tissue every voxel is: the truth.
+    /// Tissue label of every voxel: the ground truth.
     ///
     /// # Errors
-    /// [`PhantomError`] if it cannot be made.
-    pub fn labels(&self) -> Result<Voxels<u16>, PhantomError> {
+    /// [`Defect`] if the parameters are invalid.
+    pub fn labels(&self) -> Result<VoxelVolume<u16>, Defect> {
         self.check()?;
-        let (grid, body) = (self.grid(), Body::new(*self));
-        let label = |index: [usize; 3]| body.label(&grid.at_m(index.map(|along| along as f64)));
-        Ok(Voxels::new(grid, grid.indices().map(label).collect())?)
+        let (grid, body) = (self.grid(), LimbGeometry::new(*self));
+        let label =
+            |index: [usize; 3]| body.label(&grid.position_m(index.map(|along| along as f64)));
+        VoxelVolume::new(grid, grid.indices().map(label).collect())
     }
 
     /// Intensities of its labels, with texture and noise.
     ///
     /// # Errors
-    /// [`PhantomError`] if it cannot be made.
-    pub fn intensities(&self) -> Result<Voxels<f32>, PhantomError> {
+    /// [`Defect`] if the parameters are invalid.
+    pub fn intensities(&self) -> Result<VoxelVolume<f32>, Defect> {
         let labels = self.labels()?;
         let fibres = self.fibres(&labels.grid);
         let channels = [10, 11].map(|purpose| Noise::new(self.seed, purpose));
         let values = labels.values.iter().zip(fibres).zip(0_u64..);
         let intensity = |((&label, fibre), counter): ((&u16, f64), u64)| {
-            let (_, mean) = TISSUES[usize::from(label)];
+            let mean = MEANS[usize::from(label)];
             let texture = if label == MUSCLE {
                 1.0 + TEXTURE * fibre
             } else {
@@ -235,11 +205,11 @@ impl Phantom {
             let magnitude = (real * real + other * other).sqrt() as f32;
             magnitude
         };
-        Ok(Voxels::new(labels.grid, values.map(intensity).collect())?)
+        VoxelVolume::new(labels.grid, values.map(intensity).collect())
     }
 
-    /// Texture of variance 1 that is alike along x, by voxel.
-    fn fibres(&self, grid: &Grid) -> Vec<f64> {
+    /// Texture of variance 1 that is correlated along x, by voxel.
+    fn fibres(&self, grid: &VoxelGrid) -> Vec<f64> {
         let noise = Noise::new(self.seed, 12);
         #[expect(
             clippy::cast_possible_truncation,
@@ -248,7 +218,7 @@ impl Phantom {
         )]
         let window = (libm::round(FIBRE_M / self.spacing_m) as usize).max(1);
         let along = grid.counts[0];
-        // a row's own numbers, and as many more as the last mean needs
+        // numbers of the row, and as many more as the last mean needs
         let row = (along + window) as u64;
         let share = 1.0 / (window as f64).sqrt();
         let rows = grid.counts[1] * grid.counts[2];
@@ -262,19 +232,19 @@ impl Phantom {
     }
 }
 
-impl Body {
-    fn new(of: Phantom) -> Self {
+impl LimbGeometry {
+    fn new(of: LimbPhantom) -> Self {
         let noise = Noise::new(of.seed, 1);
-        let phase = |nth: usize| std::f64::consts::TAU * noise.share(nth as u64);
+        let phase = |nth: usize| std::f64::consts::TAU * noise.uniform(nth as u64);
         Self {
-            of,
+            params: of,
             phases: std::array::from_fn(phase),
         }
     }
 
-    /// The tissue at a place \[m\].
+    /// Tissue at a position \[m\].
     fn label(&self, at_m: &Vec3) -> u16 {
-        let of = &self.of;
+        let of = &self.params;
         let up_m = at_m.z + of.radius_m;
         let aside_m = (at_m.y * at_m.y + up_m * up_m).sqrt();
         if aside_m > of.radius_m {
@@ -309,10 +279,10 @@ impl Body {
         MUSCLE
     }
 
-    /// Thickness of the fat over its mean, in a direction around the limb and at a place along it.
+    /// Thickness of the fat over its mean, at an angle around the limb and a position along it.
     fn thickness(&self, turn: f64, along_m: f64) -> f64 {
         let [a, b, c, _] = self.phases;
-        let along = std::f64::consts::TAU * along_m / self.of.length_m;
+        let along = std::f64::consts::TAU * along_m / self.params.length_m;
         let waves = 0.5 * libm::cos(turn + a)
             + 0.3 * libm::cos(2.0 * turn + along + b)
             + 0.2 * libm::cos(3.0 * turn - along + c);
@@ -325,14 +295,14 @@ mod tests {
     use super::*;
     use crate::volume::label;
 
-    fn coarse() -> Phantom {
-        Phantom {
+    fn coarse() -> LimbPhantom {
+        LimbPhantom {
             spacing_m: 0.002,
-            ..Phantom::default()
+            ..LimbPhantom::default()
         }
     }
 
-    /// A sum that any changed bit changes.
+    /// Checksum of bytes.
     fn print(bytes: impl Iterator<Item = u8>) -> u32 {
         let mut sum = crc32fast::Hasher::new();
         sum.update(&bytes.collect::<Vec<u8>>());
@@ -341,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_bits_and_another_does_not() {
-        let prints = |phantom: Phantom| {
+        let prints = |phantom: LimbPhantom| {
             let labels = phantom.labels().expect("fits");
             let intensities = phantom.intensities().expect("fits");
             (
@@ -349,9 +319,9 @@ mod tests {
                 print(intensities.values.iter().flat_map(|v| v.to_le_bytes())),
             )
         };
-        // golden: what this machine and every other must get
+        // golden values, the same on every machine
         assert_eq!(prints(coarse()), GOLDEN);
-        let other = prints(Phantom {
+        let other = prints(LimbPhantom {
             seed: 2,
             ..coarse()
         });
@@ -361,17 +331,17 @@ mod tests {
 
     const GOLDEN: (u32, u32) = (2_621_309_905, 293_394_902);
 
-    /// Volumes of what has a closed form, within what voxels at a surface can miss.
+    /// Tissue volumes in closed form, within the error of voxels at a surface.
     #[test]
-    fn every_tissue_is_there_in_its_amount() {
-        let phantom = Phantom::default();
+    fn tissue_volumes_match_closed_forms() {
+        let phantom = LimbPhantom::default();
         let labels = phantom.labels().expect("fits");
         let counts = label::counts(&labels);
         assert_eq!(
             counts.keys().copied().collect::<Vec<_>>(),
             [0, 1, 2, 3, 4, 5, 6]
         );
-        let volume_m3 = |label: u16| counts[&label] as f64 * labels.grid.voxel_m3();
+        let volume_m3 = |label: u16| counts[&label] as f64 * labels.grid.voxel_volume_m3();
         let pi = std::f64::consts::PI;
         let disc = |radius_m: f64| pi * radius_m * radius_m * phantom.length_m;
         let ball = 4.0 / 3.0 * pi * phantom.tumour_radius_m.powi(3);
@@ -388,10 +358,10 @@ mod tests {
         assert!((limb_m3 / disc(0.04) - 1.0).abs() < 0.01);
     }
 
-    /// Rice's distribution: where there is nothing the mean is sigma sqrt(pi/2), far above it sqrt(A^2 + sigma^2).
+    /// Rice's distribution: the mean in empty space is sigma sqrt(pi/2), far above it sqrt(A^2 + sigma^2).
     #[test]
-    fn noise_is_that_of_a_magnitude_and_texture_lies_along_the_fibres() {
-        let phantom = Phantom::default();
+    fn noise_is_rician_and_texture_follows_the_fibres() {
+        let phantom = LimbPhantom::default();
         let labels = phantom.labels().expect("fits");
         let values = phantom.intensities().expect("fits").values;
         let mean = |label: u16| {
@@ -422,19 +392,20 @@ mod tests {
     }
 
     #[test]
-    fn phantoms_that_cannot_be_are_named() {
-        let told = |change: &dyn Fn(&mut Phantom)| {
+    fn invalid_phantoms_are_named() {
+        let message = |change: &dyn Fn(&mut LimbPhantom)| {
             let mut phantom = coarse();
             change(&mut phantom);
             phantom.labels().expect_err("unfit").to_string()
         };
-        assert!(told(&|p| p.radius_m = -1.0).contains("radius_m` of the phantom is -1"));
-        assert!(told(&|p| p.layers_m[1] = 0.1).contains("fat_m"));
-        assert!(told(&|p| p.tumour_m = [0.0, 0.0, -0.003]).contains("tumour_radius_m"));
-        assert!(told(&|p| p.tumour_m[0] = 1.0).contains("tumour_m[0]"));
-        assert!(told(&|p| p.noise = f64::NAN).contains("noise"));
+        assert!(message(&|p| p.radius_m = -1.0).contains("radius_m` of the phantom is -1"));
+        assert!(message(&|p| p.layers_m[1] = 0.1).contains("fat_m"));
+        assert!(message(&|p| p.tumour_m = [0.0, 0.0, -0.003]).contains("tumour_radius_m"));
+        assert!(message(&|p| p.tumour_m[0] = 1.0).contains("tumour_m[0]"));
+        assert!(message(&|p| p.noise = f64::NAN).contains("noise"));
         assert!(
-            told(&|p| (p.radius_m, p.length_m, p.spacing_m) = (0.2, 0.5, 1e-4)).contains("voxels")
+            message(&|p| (p.radius_m, p.length_m, p.spacing_m) = (0.2, 0.5, 1e-4))
+                .contains("voxels")
         );
     }
 }

@@ -1,17 +1,19 @@
-//! How a block is written: its tables, read and checked.
+//! Text of a block: its tables and their validation.
 //!
 //! Source: ours.
 
 use serde::Deserialize;
 
+use super::super::SceneError;
 use super::super::law::LawText;
-use super::{Block, BlockError, BlockSolver, Inclusion, Layer, positive, wrong};
-use palpate_fem::explicit::{Params, Stiff};
-use palpate_geometry::mesh::nested::Zone;
-use palpate_twin::Vec3;
-use palpate_twin::law::{Material, Mixing, Viscosity, tissue};
+use super::super::layered::{self, InclusionText, LayerMaterial, LayerText, MaterialEntry};
+use super::super::text::{field_error, require_positive};
+use super::{Block, BlockSolver};
+use palpate_fem::explicit::{ExplicitParams, StiffCellMethod};
+use palpate_geometry::mesh::nested_grid::RefinementZone;
+use palpate_twin::law::{Material, MixingRule, Viscosity, tissue_library};
 
-/// The table `[block]`.
+/// Table `[block]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BlockText {
@@ -23,11 +25,11 @@ pub(crate) struct BlockText {
     #[serde(default)]
     fine_centre_m: [f64; 2],
     #[serde(default)]
-    mixing: MixingText,
+    mixing: MixingRule,
     law: Option<String>,
     mooney_second: Option<f64>,
     fung_growth: Option<f64>,
-    damping_hz: Option<f64>,
+    damping_per_s: Option<f64>,
     hourglass: Option<f64>,
     contact_stiffness: Option<f64>,
     friction: Option<f64>,
@@ -39,16 +41,6 @@ pub(crate) struct BlockText {
     method: BlockSolver,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum MixingText {
-    Voigt,
-    Reuss,
-    Hill,
-    #[default]
-    Geometric,
-}
-
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum StiffText {
@@ -56,11 +48,11 @@ enum StiffText {
     Mass,
 }
 
-/// A material: a published one by name, or numbers.
+/// Material: a published one by name, or its parameters.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MaterialText {
-    pub(crate) tissue: Option<String>,
+struct MaterialText {
+    tissue: Option<String>,
     young_pa: Option<f64>,
     poisson: Option<f64>,
     density_kgpm3: Option<f64>,
@@ -71,102 +63,65 @@ pub(crate) struct MaterialText {
     law: Option<String>,
 }
 
-/// An entry of `[[layer]]`.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct LayerText {
-    pub(crate) name: Option<String>,
-    /// The last layer may leave it out: it goes down to the ground.
-    pub(crate) thickness_m: Option<f64>,
-    /// All other keys, for a [`MaterialText`]: flattened itself, it would let unknown ones pass.
-    #[serde(flatten)]
-    pub(crate) material: toml::Table,
-}
+impl LayerMaterial for Material {
+    fn stiffness_pa(&self) -> f64 {
+        self.young_pa()
+    }
 
-/// An entry of `[[inclusion]]`.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct InclusionText {
-    pub(crate) name: Option<String>,
-    center_m: [f64; 3],
-    pub(crate) radius_m: f64,
-    /// All other keys, as those of a layer.
-    #[serde(flatten)]
-    pub(crate) material: toml::Table,
-}
-
-impl InclusionText {
-    /// Its centre \[m\], inside a block of this size; its radius is checked along.
-    pub(crate) fn centre_m(&self, field: &str, size_m: [f64; 3]) -> Result<Vec3, BlockError> {
-        positive(format!("{field}.radius_m"), self.radius_m)?;
-        let centre_m = Vec3::from(self.center_m);
-        let inside = centre_m.x.abs() <= 0.5 * size_m[0]
-            && centre_m.y.abs() <= 0.5 * size_m[1]
-            && (-size_m[2]..=0.0).contains(&centre_m.z);
-        if !inside {
-            let expected = "a place inside the block, whose top is at z = 0";
-            let value = format!("{:?}", self.center_m);
-            return Err(wrong(format!("{field}.center_m"), value, expected));
-        }
-        Ok(centre_m)
+    /// Its name is that of its tissue, or its path in the scene.
+    fn read(
+        entry: &MaterialEntry<'_>,
+        name: Option<&String>,
+    ) -> Result<(String, Self), SceneError> {
+        let text: MaterialText = entry.parse_keys()?;
+        let material = text.material(&entry.field)?;
+        let name = name.or(text.tissue.as_ref()).unwrap_or(&entry.field);
+        Ok((name.clone(), material))
     }
 }
 
 impl MaterialText {
-    /// From the keys of an entry that are not its `own`.
-    pub(crate) fn read(
-        keys: &toml::Table,
-        field: &str,
-        own: &'static str,
-    ) -> Result<Self, BlockError> {
-        let read: Result<Self, toml::de::Error> = keys.clone().try_into();
-        read.map_err(|error| BlockError::Keys {
-            field: field.to_owned(),
-            message: error.message().to_owned(),
-            own,
-        })
-    }
-
-    pub(crate) fn material(&self, field: &str) -> Result<Material, BlockError> {
+    fn material(&self, field: &str) -> Result<Material, SceneError> {
         if let Some(law) = &self.law {
             let expected = "no law here: a scene has one, `law` in [block] or [mesh]";
-            return Err(wrong(format!("{field}.law"), law, expected));
+            return Err(field_error(format!("{field}.law"), law, expected));
         }
-        let base = match &self.tissue {
-            Some(name) => {
-                let found = tissue::find(name).ok_or_else(|| {
-                    let known: Vec<&str> = tissue::LIBRARY.iter().map(|t| t.name).collect();
-                    let expected = format!("one of: {}", known.join(", "));
-                    wrong(format!("{field}.tissue"), name, &expected)
-                })?;
-                Some(found)
-            }
-            None => None,
+        let published = |name: &String| {
+            tissue_library::find(name).ok_or_else(|| {
+                let known: Vec<&str> = tissue_library::TISSUES.iter().map(|t| t.name).collect();
+                let expected = format!("one of: {}", known.join(", "));
+                field_error(format!("{field}.tissue"), name, expected)
+            })
         };
+        let base = self.tissue.as_ref().map(published).transpose()?;
         let Some(young_pa) = self.young_pa.or(base.map(|tissue| tissue.young_pa)) else {
             let expected = "a stiffness, or `tissue` with the name of a published one";
-            return Err(wrong(format!("{field}.young_pa"), "missing", expected));
+            return Err(field_error(
+                format!("{field}.young_pa"),
+                "missing",
+                expected,
+            ));
         };
-        let poisson = self.poisson.unwrap_or(tissue::POISSON);
+        let poisson = self.poisson.unwrap_or(tissue_library::POISSON);
         let density = self
             .density_kgpm3
             .or(base.map(|tissue| tissue.density_kgpm3));
         let material = Material::new(young_pa, poisson, density.unwrap_or(1000.0));
-        let material = material.map_err(|source| BlockError::Material {
-            field: field.to_owned(),
-            source,
-        })?;
+        let material = material.map_err(|source| SceneError::in_field(field, source))?;
         material
             .with_viscosity(self.viscosity(field)?)
-            .map_err(|source| BlockError::Viscosity {
-                field: field.to_owned(),
-                source,
-            })
+            .map_err(|source| SceneError::in_field(field, source))
     }
 
-    fn viscosity(&self, field: &str) -> Result<Viscosity, BlockError> {
+    fn viscosity(&self, field: &str) -> Result<Viscosity, SceneError> {
         let (share, time_s) = (self.relaxing_share, self.relaxing_time_s);
         if share.is_some() != time_s.is_some() {
             let expected = "both `relaxing_share` and `relaxing_time_s`, or neither";
-            return Err(wrong(format!("{field}.relaxing_share"), "alone", expected));
+            return Err(field_error(
+                format!("{field}.relaxing_share"),
+                "alone",
+                expected,
+            ));
         }
         Ok(Viscosity {
             shear_pas: self.shear_viscosity_pas.unwrap_or(0.0),
@@ -182,9 +137,9 @@ impl BlockText {
         &self,
         layers: &[LayerText],
         inclusions: &[InclusionText],
-    ) -> Result<Block, BlockError> {
+    ) -> Result<Block, SceneError> {
         for (axis, &edge_m) in self.size_m.iter().enumerate() {
-            positive(format!("block.size_m[{axis}]"), edge_m)?;
+            require_positive(format!("block.size_m[{axis}]"), edge_m)?;
         }
         self.choices()?;
         let law = LawText {
@@ -193,41 +148,34 @@ impl BlockText {
             mooney_second: self.mooney_second,
             fung_growth: self.fung_growth,
         };
-        let ours = Params {
-            law: law.family()?,
-            ..Params::default()
-        };
+        let law = law.family()?;
+        let ours = ExplicitParams::default();
         let block = Block {
             size_m: self.size_m,
-            layers: self.layers(layers)?,
-            inclusions: self.inclusions(inclusions)?,
-            zone: Zone {
+            layers: layered::layers(layers, self.size_m, true)?,
+            inclusions: layered::inclusions(inclusions, self.size_m)?,
+            zone: RefinementZone {
                 cell_m: self.cell_m,
                 levels: self.levels,
                 centre_m: self.fine_centre_m,
                 half_m: self.fine_half_m,
                 depth_m: self.fine_depth_m,
             },
-            mixing: match self.mixing {
-                MixingText::Voigt => Mixing::Voigt,
-                MixingText::Reuss => Mixing::Reuss,
-                MixingText::Hill => Mixing::Hill,
-                MixingText::Geometric => Mixing::Geometric,
-            },
-            params: Params {
-                damping_hz: self.damping_hz.unwrap_or(ours.damping_hz),
+            mixing: self.mixing,
+            params: ExplicitParams {
+                law,
+                damping_per_s: self.damping_per_s.unwrap_or(ours.damping_per_s),
                 hourglass: self.hourglass.unwrap_or(ours.hourglass),
                 contact_stiffness: self.contact_stiffness.unwrap_or(ours.contact_stiffness),
                 friction: self.friction.unwrap_or(ours.friction),
                 jaw_friction: self.jaw_friction,
                 substeps_max: self.substeps_max.unwrap_or(ours.substeps_max),
-                stiff: match self.stiff {
-                    Some(StiffText::Coupled) => Stiff::Coupled,
-                    Some(StiffText::Mass) => Stiff::Mass,
-                    None => ours.stiff,
+                stiff_cells: match self.stiff {
+                    Some(StiffText::Coupled) => StiffCellMethod::Coupled,
+                    Some(StiffText::Mass) => StiffCellMethod::MassScaling,
+                    None => ours.stiff_cells,
                 },
                 classes: self.classes.unwrap_or(ours.classes),
-                ..ours
             },
             solver: self.method,
         };
@@ -236,8 +184,8 @@ impl BlockText {
         Ok(block)
     }
 
-    /// The implicit solver takes no choices of the other one.
-    fn choices(&self) -> Result<(), BlockError> {
+    /// Checks that an implicit block has no parameters of the explicit solver.
+    fn choices(&self) -> Result<(), SceneError> {
         let number = |value: Option<f64>| value.map(|value| value.to_string());
         let known = [
             ("hourglass", number(self.hourglass)),
@@ -257,67 +205,9 @@ impl BlockText {
         match given.filter(|_| self.method == BlockSolver::Implicit) {
             Some((field, value)) => {
                 let expected = "nothing: only `method = \"fem\"` has this choice";
-                Err(wrong(format!("block.{field}"), value, expected))
+                Err(field_error(format!("block.{field}"), value, expected))
             }
             None => Ok(()),
         }
-    }
-
-    fn layers(&self, texts: &[LayerText]) -> Result<Vec<Layer>, BlockError> {
-        if texts.is_empty() {
-            return Err(wrong("layer".into(), "missing", "at least one [[layer]]"));
-        }
-        let mut left_m = self.size_m[2];
-        let mut layers = Vec::with_capacity(texts.len());
-        for (index, text) in texts.iter().enumerate() {
-            let field = format!("layer[{index}]");
-            let last = index + 1 == texts.len();
-            let thickness_m = match text.thickness_m {
-                None if last => left_m,
-                None => {
-                    let expected = "a number; only the last layer goes down to the ground";
-                    return Err(wrong(format!("{field}.thickness_m"), "missing", expected));
-                }
-                Some(thickness_m) => thickness_m,
-            };
-            positive(format!("{field}.thickness_m"), thickness_m)?;
-            left_m -= thickness_m;
-            let beyond = left_m < -1e-9 * self.size_m[2];
-            let short = last && left_m > 1e-9 * self.size_m[2];
-            if beyond || short {
-                let expected = format!("layers of {} m together", self.size_m[2]);
-                return Err(wrong(
-                    format!("{field}.thickness_m"),
-                    thickness_m,
-                    &expected,
-                ));
-            }
-            let own = "`name` and `thickness_m`";
-            let stuff = MaterialText::read(&text.material, &field, own)?;
-            let name = text.name.clone().or(stuff.tissue.clone());
-            layers.push(Layer {
-                name: name.unwrap_or(field.clone()),
-                thickness_m,
-                material: stuff.material(&field)?,
-            });
-        }
-        Ok(layers)
-    }
-
-    fn inclusions(&self, texts: &[InclusionText]) -> Result<Vec<Inclusion>, BlockError> {
-        let mut inclusions = Vec::with_capacity(texts.len());
-        for (index, text) in texts.iter().enumerate() {
-            let field = format!("inclusion[{index}]");
-            let centre_m = text.centre_m(&field, self.size_m)?;
-            let own = "`name`, `center_m` and `radius_m`";
-            let stuff = MaterialText::read(&text.material, &field, own)?;
-            inclusions.push(Inclusion {
-                name: text.name.clone().unwrap_or(field.clone()),
-                centre_m,
-                radius_m: text.radius_m,
-                material: stuff.material(&field)?,
-            });
-        }
-        Ok(inclusions)
     }
 }

@@ -1,4 +1,4 @@
-//! Layers of the default twin beside the offline truth.
+//! Layers of the default twin against the offline truth.
 
 use palpate_scene::load;
 
@@ -13,7 +13,10 @@ fn the_default_twin_is_near_the_offline_truth_of_its_layers() {
         (8e-3, 1.363, 0.06),
     ];
     for (depth_m, truth_n, bound) in truth {
-        let force_n = scene.presses(&[[0.0; 2]], depth_m).expect("it builds")[0].force_n;
+        let force_n = scene
+            .press_stiffness(&[[0.0; 2]], depth_m)
+            .expect("it builds")[0]
+            .force_n;
         let error = force_n / truth_n - 1.0;
         assert!(error.abs() < bound, "{depth_m} m: {force_n} N, {error:+.3}");
     }

@@ -1,11 +1,11 @@
-//! The explicit twin of the built-in scenes: its forces, and what it says of them; one idea a file.
+//! Explicit solver on the built-in scenes: its forces and estimates.
 
 mod coupled;
 mod estimate;
 mod layers;
 mod stiff;
 
-use palpate_fem::explicit::Explicit;
+use palpate_fem::explicit::ExplicitTissue;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 fn ball(position_m: [f64; 3], radius_m: f64) -> Tool {
@@ -21,8 +21,8 @@ fn ball(position_m: [f64; 3], radius_m: f64) -> Tool {
     }
 }
 
-/// One tick of a millisecond with one tool.
-fn tick(tissue: &mut Explicit, tool: Tool) -> Reaction {
+/// Steps one tick of a millisecond with one tool.
+fn tick(tissue: &mut ExplicitTissue, tool: Tool) -> Reaction {
     let mut reaction = [Reaction::default()];
     tissue.step(&[tool], 1e-3, &mut reaction);
     reaction[0]

@@ -1,141 +1,112 @@
-//! IDMS: a lattice of point masses with home springs, stepped explicitly, touched by spheres.
+//! IDMS tissue: a lattice of point masses with home springs, stepped explicitly, in contact with spheres.
 //!
-//! Source: seed-004 (rows S4-01 to S4-26). [`Idms`] implements [`Tissue`]; `build` checks a
-//! lattice, `state` is what a snapshot holds, `step` one step and `plain` its inner loops in the
-//! common case, `touch` and `grasp` what tools do, `window` who is stepped at all, `edit` what
-//! may change, `law` the force laws. The numbers may be in any consistent units; names say SI.
+//! Source: seed-004 (rows S4-01 to S4-26). [`Idms`] implements [`Tissue`]. `build` creates the model from a
+//! checked lattice, `state` is the content of a snapshot, `step` is one step. `tool_contact` and `grasp` apply tools,
+//! `active_set` selects the nodes that are stepped, `law` has the force laws, `compliance` the stiffness of the
+//! surface, `params` the parameters. The numbers may be in any consistent units; names assume SI.
 
+mod active_set;
 mod build;
 mod compliance;
-mod edit;
 mod grasp;
 mod law;
 mod params;
-mod plain;
 mod state;
 mod step;
-mod touch;
-mod window;
+mod tool_contact;
 
-pub use law::Law;
-pub use params::{Contact, GraspLaw, IdmsError, IdmsParams, Pinch, Rest, Scheme, Window};
+pub use law::SpringLaw;
+pub use params::{
+    GraspLaw, HapticWindow, IdmsError, IdmsParams, LatticeContact, PinchLaw, TimeIntegration,
+};
 
 use build::Model;
-use palpate_twin::hold::Hold;
+use palpate_twin::extrapolation::ReactionExtrapolator;
 use palpate_twin::lattice::Lattice;
-use palpate_twin::twin::{
-    Caps, Edit, EditError, EditReport, Reaction, Snapshot, ThawError, Tissue, Tool, View,
-};
+use palpate_twin::twin::{Reaction, Snapshot, SnapshotError, Tissue, TissueCaps, TissueView, Tool};
 use state::{Scratch, State};
-use std::sync::Arc;
 
-/// A tissue of the IDMS kind.
+/// Tissue of the IDMS kind.
 ///
-/// Steps are pure: same state, tools and `dt_s`, same bits. Tools of the same index are the same
-/// tool from step to step. Between steps a tool is held where it was last; its reaction is the
-/// mean force over the step, so that impulse and work are exact. A `dt_s` that is not in
+/// Steps are pure: equal state, tools and `dt_s` yield equal bits. Tools of the same index are the same
+/// tool from step to step. Between steps a tool is held at its last position; its reaction is the
+/// mean force over the step, so that impulse and work are exact. A `dt_s` outside
 /// \[0, 1\] s does nothing.
 #[derive(Debug)]
 pub struct Idms {
-    model: Arc<Model>,
+    model: Model,
     state: State,
     scratch: Scratch,
-    hold: Hold,
+    extrapolator: ReactionExtrapolator,
 }
 
 impl Idms {
-    /// Build a tissue at rest.
+    /// Builds a tissue at rest from a sound lattice: numbers finite and not negative, masses of free atoms positive,
+    /// indices of existing atoms, surface atoms first, and links without length only between a free atom and a
+    /// fixed one.
     ///
     /// # Errors
-    /// [`IdmsError`] if a parameter, atom, link or face is out of range, or if the stability
-    /// advisor refuses the step for this lattice with its contact and grasp springs.
+    /// [`IdmsError`] if a parameter is out of range, or if the stability advisor refuses the step for this lattice
+    /// with its contact and grasp springs.
+    ///
+    /// # Panics
+    /// If a link or a face names an atom that does not exist.
     pub fn new(lattice: &Lattice, params: &IdmsParams) -> Result<Self, IdmsError> {
-        let model = Arc::new(Model::new(lattice, params)?);
+        let model = Model::new(lattice, params)?;
         let state = State::new(&model);
         let scratch = Scratch::new(&model);
         let mut tissue = Self {
             model,
             state,
             scratch,
-            hold: Hold::default(),
+            extrapolator: ReactionExtrapolator::default(),
         };
         tissue.reload();
         Ok(tissue)
     }
-
-    /// The parameters it was built with.
-    fn params(&self) -> &IdmsParams {
-        &self.model.params
-    }
-
-    /// Number of surface nodes.
-    fn surface_nodes(&self) -> usize {
-        self.model.skin.nodes()
-    }
-}
-
-impl Clone for Idms {
-    /// Shares the model and copies the state; the copy's scratch has its full capacity.
-    fn clone(&self) -> Self {
-        let mut copy = Self {
-            model: Arc::clone(&self.model),
-            state: self.state.clone(),
-            scratch: Scratch::new(&self.model),
-            hold: self.hold,
-        };
-        copy.reload();
-        copy
-    }
 }
 
 impl Tissue for Idms {
-    fn caps(&self) -> Caps {
-        let by_node = self.model.params.contact == params::Contact::Node;
+    fn caps(&self) -> TissueCaps {
+        let by_node = self.model.params.contact == params::LatticeContact::Node;
         let free = self
             .model
             .inverse_mass
             .iter()
             .filter(|&&inverse| inverse > 0.0);
-        Caps {
+        TissueCaps {
             shafts: by_node,
             plates: by_node,
             jaws: true,
             dt_s_max: self.model.dt_s_max,
-            dt_s_best: 1e-4_f64.min(self.params().dt_s),
-            stiffness_edits: true,
-            edits_keep_force: true,
-            cuts: true,
-            ..Caps::new("idms", free.count(), self.model.elements, state::TOOLS)
+            preferred_dt_s: 1e-4_f64.min(self.model.params.dt_s),
+            ..TissueCaps::new("idms", free.count(), self.model.elements, state::TOOLS)
         }
     }
 
     fn step(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
         if dt_s == 0.0 {
-            self.hold.answer(tools, reactions);
+            self.extrapolator.extrapolate(tools, reactions);
             return;
         }
         self.advance(tools, dt_s, reactions);
-        self.hold.keep(tools, dt_s, reactions);
+        self.extrapolator.record(tools, dt_s, reactions);
     }
 
-    fn edit(&mut self, edit: &Edit<'_>) -> Result<EditReport, EditError> {
-        self.change(edit)
-    }
-
-    fn view(&self) -> View<'_> {
-        let surface = self.surface_nodes();
+    fn view(&self) -> TissueView<'_> {
+        let surface = self.model.skin.nodes();
         let (at_m, rest_m) = (&self.state.x_m[..surface], &self.model.rest_m[..surface]);
-        View::new(at_m, rest_m, &self.scratch.faces, self.state.ledger)
+        TissueView::new(at_m, rest_m, &self.model.faces, self.state.ledger)
     }
 
-    fn freeze(&self, snapshot: &mut Snapshot) {
-        snapshot.fill(&[&self.state, &self.hold], None);
+    fn save(&self, snapshot: &mut Snapshot) {
+        snapshot.encode(&[&self.state, &self.extrapolator], None);
     }
 
-    fn thaw(&mut self, snapshot: &Snapshot) -> Result<(), ThawError> {
-        snapshot.pour(&mut [&mut self.state, &mut self.hold], None)?;
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+        snapshot.decode(&mut [&mut self.state, &mut self.extrapolator], None)?;
         for tool in &mut self.state.tools {
-            tool.came_from_m = tool.position_m;
+            tool.previous_m = tool.position_m;
         }
         self.reload();
         Ok(())

@@ -1,109 +1,102 @@
-//! What steps change: one flat, copyable state, and scratch that is sized once.
+//! State of a tissue: one flat, copyable set of numbers, and scratch storage that is sized once.
 //!
 //! Source: seed-004 3.1, with x1 = p - p_eq derived. A snapshot is every number of [`State`] in
 //! the order of the fields; scratch is a function of it.
 
 use crate::idms::build::Model;
-use crate::idms::params::Scheme;
+use crate::idms::params::TimeIntegration;
 use palpate_twin::Vec3;
-use palpate_twin::contact::Near;
-use palpate_twin::contact::face::Workspace;
-use palpate_twin::frozen;
-use palpate_twin::lattice::Face;
-use palpate_twin::twin::Ledger;
+use palpate_twin::contact::NeighbourList;
+use palpate_twin::contact::face::ContactWorkspace;
+use palpate_twin::snapshot_parts;
+use palpate_twin::twin::TissueEnergy;
 
-/// Most tools that may touch at once (rows S4-25, S4-26).
+/// Most tools in contact at once (rows S4-25, S4-26).
 pub(super) const TOOLS: usize = 2;
 
-/// What is remembered of one tool between steps.
+/// State of one tool between steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ToolState {
-    /// Whether the tool was there and usable in the last step.
-    pub(super) seen: bool,
+    /// True if the tool was present and usable in the last step.
+    pub(super) present: bool,
     pub(super) position_m: Vec3,
-    /// Where the tool was one sub-step ago; equal to `position_m` between steps \[m\].
-    pub(super) came_from_m: Vec3,
+    /// Position of the tool one sub-step ago; equal to `position_m` between steps \[m\].
+    pub(super) previous_m: Vec3,
     pub(super) opening_m: f64,
     /// Force on the tool that is held until the next step \[N\].
     pub(super) force_n: Vec3,
     pub(super) grip_n: f64,
     pub(super) normal: Vec3,
-    /// Side of the surface, see [`palpate_twin::contact::face::Side`].
+    /// Side of the surface, see [`palpate_twin::contact::face::SurfaceSide`].
     pub(super) side: i8,
-    /// Whether the tool was so deep that it may have gone through.
-    pub(super) deep: bool,
+    /// True if the tool was so deep that it may have crossed the surface.
+    pub(super) maybe_crossed: bool,
     /// Position of the closure switch in the last step; a new tool counts as closed, so that it
     /// grasps nothing before it has been open.
     pub(super) closed: bool,
     pub(super) grasped: Option<u32>,
     pub(super) grasp_offset_m: Vec3,
     pub(super) grasp_age_s: f64,
-    /// Width at which the jaws feel tissue, zero while they hold none \[m\].
-    pub(super) pinch_m: f64,
+    /// Opening at which the jaws touched tissue, zero while they hold none \[m\].
+    pub(super) pinch_width_m: f64,
     /// Energies of contact, grasp and pinch springs \[J\].
     pub(super) energy_j: [f64; 3],
 }
 
-impl ToolState {
-    pub(super) const NEW: Self = Self {
-        seen: false,
-        position_m: Vec3::new(0.0, 0.0, 0.0),
-        came_from_m: Vec3::new(0.0, 0.0, 0.0),
-        opening_m: 0.0,
-        force_n: Vec3::new(0.0, 0.0, 0.0),
-        grip_n: 0.0,
-        normal: Vec3::new(0.0, 0.0, 1.0),
-        side: 0,
-        deep: false,
-        closed: true,
-        grasped: None,
-        grasp_offset_m: Vec3::new(0.0, 0.0, 0.0),
-        grasp_age_s: 0.0,
-        pinch_m: 0.0,
-        energy_j: [0.0; 3],
-    };
+impl Default for ToolState {
+    /// State of a tool that is absent.
+    fn default() -> Self {
+        Self {
+            present: false,
+            position_m: Vec3::zeros(),
+            previous_m: Vec3::zeros(),
+            opening_m: 0.0,
+            force_n: Vec3::zeros(),
+            grip_n: 0.0,
+            normal: Vec3::z(),
+            side: 0,
+            maybe_crossed: false,
+            closed: true,
+            grasped: None,
+            grasp_offset_m: Vec3::zeros(),
+            grasp_age_s: 0.0,
+            pinch_width_m: 0.0,
+            energy_j: [0.0; 3],
+        }
+    }
 }
 
 /// Lengths in the last step, and their filtered rates.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Lengths {
     pub(super) last_m: Vec<f64>,
     pub(super) rate_mps: Vec<f64>,
 }
 
-/// Every number that a step changes.
-#[derive(Debug, Clone, PartialEq)]
+/// All numbers that a step changes.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct State {
     pub(super) x_m: Vec<Vec3>,
     pub(super) v_mps: Vec<Vec3>,
     /// Internal forces at `x_m`, `v_mps` \[N\].
     pub(super) f_n: Vec<Vec3>,
-    /// Stiffness factor of each node, 1 as built.
-    pub(super) scale: Vec<f64>,
-    pub(super) home_k: Vec<f64>,
-    pub(super) home_shift_m: Vec<Vec3>,
-    pub(super) spring_k: Vec<f64>,
-    pub(super) spring_shift_m: Vec<f64>,
-    /// Printed scheme only: springs, then homes.
+    /// Filtered Euler scheme only: springs, then homes.
     pub(super) lengths: Lengths,
     pub(super) tools: [ToolState; TOOLS],
-    pub(super) ledger: Ledger,
+    pub(super) ledger: TissueEnergy,
     pub(super) power_w: f64,
-    /// Elastic energy of springs that are not stepped \[J\].
-    pub(super) asleep_j: f64,
-    /// Distance that any node can have moved since the start \[m\].
+    /// Elastic energy of springs outside the active set \[J\].
+    pub(super) sleeping_energy_j: f64,
+    /// Bound of the distance that any node has moved since the start \[m\].
     pub(super) travel_m: f64,
-    pub(super) spring_alive: Vec<bool>,
-    pub(super) face_alive: Vec<bool>,
     pub(super) awake: Vec<bool>,
     pub(super) steps: u64,
     pub(super) escapes: u64,
-    pub(super) shifted: bool,
 }
 
-/// One spring that is being stepped, packed for the inner loop.
+/// Spring of the active set, packed for the inner loop.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hot {
+pub(super) struct ActiveSpring {
     pub(super) a: u32,
     pub(super) b: u32,
     pub(super) k: f64,
@@ -112,36 +105,35 @@ pub(super) struct Hot {
     pub(super) index: u32,
 }
 
-/// Storage that holds nothing worth keeping between steps.
+/// Storage whose content need not persist between steps.
 #[derive(Debug)]
 pub(super) struct Scratch {
     /// Contact and grasp forces on nodes \[N\].
     pub(super) outer_n: Vec<Vec3>,
-    /// Nodes that are stepped, ascending.
+    /// Nodes of the active set, ascending.
     pub(super) active: Vec<u32>,
-    /// Links to step, grouped by the active node at end a, and where each group ends.
-    pub(super) hot: Vec<Hot>,
+    /// Springs of the active set, grouped by the active node at end a, and the end of each group.
+    pub(super) active_springs: Vec<ActiveSpring>,
     pub(super) ends: Vec<u32>,
-    /// Nodes at the far ends of active springs that are not stepped.
+    /// Nodes at the far ends of active springs that are not active.
     pub(super) ghosts: Vec<u32>,
-    /// Whether an active node has a sleeping neighbour that may wake.
+    /// True if an active node has an inactive neighbour that may become active.
     pub(super) border: Vec<bool>,
-    /// Nodes that woke since the lists were made, or wake others.
+    /// Nodes that became active since the lists were built, and nodes that activate neighbours.
     pub(super) woken: Vec<u32>,
-    pub(super) stirred: Vec<u32>,
-    pub(super) quiet: Vec<bool>,
+    pub(super) disturbed: Vec<u32>,
+    pub(super) at_rest: Vec<bool>,
     pub(super) stale: bool,
-    pub(super) near: [Near; TOOLS],
-    pub(super) work: Workspace,
+    pub(super) near: [NeighbourList; TOOLS],
+    pub(super) face_workspace: ContactWorkspace,
     pub(super) loads: Vec<(u32, Vec3)>,
-    pub(super) faces: Vec<Face>,
 }
 
 impl State {
     pub(super) fn new(model: &Model) -> Self {
         let nodes = model.rest_m.len();
         let springs = model.springs.len();
-        let lagging = if matches!(model.params.scheme, Scheme::Printed { .. }) {
+        let filtered = if matches!(model.params.scheme, TimeIntegration::FilteredEuler { .. }) {
             springs + nodes
         } else {
             0
@@ -149,44 +141,27 @@ impl State {
         let awake = |&inverse: &f64| inverse > 0.0 && !model.may_sleep();
         let mut last_m: Vec<f64> = model.springs.iter().map(|spring| spring.length_m).collect();
         last_m.resize(springs + nodes, 0.0);
-        last_m.truncate(lagging);
+        last_m.truncate(filtered);
         Self {
             x_m: model.rest_m.clone(),
             v_mps: vec![Vec3::zeros(); nodes],
             f_n: vec![Vec3::zeros(); nodes],
-            scale: vec![1.0; nodes],
-            home_k: model.home_k.clone(),
-            home_shift_m: vec![Vec3::zeros(); nodes],
-            spring_k: model
-                .springs
-                .iter()
-                .map(|spring| spring.stiffness_npm)
-                .collect(),
-            spring_shift_m: vec![0.0; springs],
             lengths: Lengths {
                 last_m,
-                rate_mps: vec![0.0; lagging],
+                rate_mps: vec![0.0; filtered],
             },
-            tools: [ToolState::NEW; TOOLS],
-            ledger: Ledger::default(),
-            power_w: 0.0,
-            asleep_j: 0.0,
-            travel_m: 0.0,
-            spring_alive: vec![true; springs],
-            face_alive: vec![true; model.faces.len()],
+            tools: [ToolState::default(); TOOLS],
             awake: model.inverse_mass.iter().map(awake).collect(),
-            steps: 0,
-            escapes: 0,
-            shifted: false,
+            ..Self::default()
         }
     }
 }
 
 // flags are integers, so that they stand before the tools and numbers after them
-frozen!(State: x_m, v_mps, f_n, home_shift_m, scale, home_k, spring_k, spring_shift_m, lengths.last_m, lengths.rate_mps, spring_alive,
-    face_alive, awake, tools, ledger, power_w, asleep_j, travel_m, steps, escapes, shifted);
-frozen!(ToolState: position_m, force_n, normal, grasp_offset_m, opening_m, grip_n, grasp_age_s, pinch_m, energy_j, seen,
-    closed, deep, grasped, side);
+snapshot_parts!(State: x_m, v_mps, f_n, lengths.last_m, lengths.rate_mps, awake, tools, ledger, power_w, sleeping_energy_j, travel_m,
+    steps, escapes);
+snapshot_parts!(ToolState: position_m, force_n, normal, grasp_offset_m, opening_m, grip_n, grasp_age_s, pinch_width_m, energy_j, present,
+    closed, maybe_crossed, grasped, side);
 
 impl Scratch {
     pub(super) fn new(model: &Model) -> Self {
@@ -194,22 +169,21 @@ impl Scratch {
         let springs = model.springs.len();
         let surface = model.skin.nodes();
         let shares: usize = (0..surface).map(|node| model.skin.patch(node).len()).sum();
-        let near = || Near::new(surface.max(model.faces.len()));
+        let near = || NeighbourList::new(surface.max(model.faces.len()));
         Self {
             outer_n: vec![Vec3::zeros(); nodes],
             active: Vec::with_capacity(nodes),
-            hot: Vec::with_capacity(springs),
+            active_springs: Vec::with_capacity(springs),
             ends: Vec::with_capacity(nodes),
             ghosts: Vec::with_capacity(springs),
             border: vec![false; nodes],
             woken: Vec::with_capacity(nodes),
-            stirred: Vec::with_capacity(nodes),
-            quiet: vec![false; nodes],
+            disturbed: Vec::with_capacity(nodes),
+            at_rest: vec![false; nodes],
             stale: true,
             near: [near(), near()],
-            work: Workspace::new(&model.skin),
+            face_workspace: ContactWorkspace::new(&model.skin),
             loads: Vec::with_capacity(shares),
-            faces: model.faces.clone(),
         }
     }
 }

@@ -1,23 +1,23 @@
-//! Surgery allocates nothing.
+//! Tests that topology edits allocate nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use super::block;
-use crate::carve::Scoop;
-use crate::elements::Elements;
-use crate::exact::{Control, Exact};
-use crate::knife::{Blade, Sweep};
-use crate::limits::Limits;
-use crate::surgery::Surgery;
-use crate::tear::{TearRule, Tearing};
+use crate::carve::RoundToolMotion;
+use crate::chainmail::{Chainmail, NodeTarget};
+use crate::knife::{BladeEdge, BladeMotion};
+use crate::limits::BondLimits;
+use crate::nodes::VoxelNodes;
+use crate::tear::TearSearch;
+use crate::topology_editor::TopologyEditor;
 use palpate_twin::Vec3;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting by thread.
+/// System allocator that counts by thread.
 struct Counting;
 
 // SAFETY: every call goes to the system's allocator unchanged; the counter is a plain cell of this
@@ -25,7 +25,7 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise about the layout is passed on.
+        // SAFETY: the caller guarantees the layout.
         unsafe { System.alloc(layout) }
     }
 
@@ -39,39 +39,47 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 #[test]
-fn surgery_allocates_nothing() {
-    let mut elements: Elements<f32> = block([12; 3], Limits::MEDIUM);
-    let mut surgery = Surgery::new(&mut elements, 500);
-    let mut exact = Exact::new(elements.slots());
-    let mut tearing = Tearing::new(elements.slots(), TearRule::default());
+fn topology_edits_allocate_nothing() {
+    let mut nodes: VoxelNodes<f32> = block([12; 3], BondLimits::MEDIUM);
+    let mut editor = TopologyEditor::new(&mut nodes, 500);
+    let mut chainmail = Chainmail::new(nodes.slots());
+    let mut tearing = TearSearch::new(nodes.slots());
     let before = ALLOCATIONS.get();
     let (mut links, mut torn, mut undone) = (0, 0, 0);
     for round in 0..60_u32 {
-        let control = |element, x| Control {
-            element,
-            to_m: [x, 0.0, 0.0],
+        let target = |node, x| NodeTarget {
+            node,
+            displacement_m: [x, 0.0, 0.0],
         };
-        let controls = [control(0, 0.0), control(elements.slots() - 1, 20.0)];
-        let (pulled, _) = surgery.pull(&mut elements, &mut tearing, &mut exact, &controls, 1e-3);
-        torn += pulled.torn;
+        let targets = [target(0, 0.0), target(nodes.slots() - 1, 20.0)];
+        let outcome = editor.pull_and_tear(&mut nodes, &mut tearing, &mut chainmail, &targets);
+        torn += outcome.links;
         let shift = f64::from(round % 12);
-        let edge = |z| Blade {
-            from_m: Vec3::new(shift + 0.3, -10.0, z),
-            to_m: Vec3::new(shift + 0.4, 30.0, z),
+        let edge = |z| {
+            BladeEdge([
+                Vec3::new(shift + 0.3, -10.0, z),
+                Vec3::new(shift + 0.4, 30.0, z),
+            ])
         };
-        let sweep = Sweep {
+        let sweep = BladeMotion {
             before: edge(20.0),
             after: edge(-10.0),
         };
-        links += surgery.cut(&mut elements, &sweep, f64::INFINITY).links;
+        links += editor.cut(&mut nodes, &sweep, f64::INFINITY).links;
         let at = Vec3::new(shift, 5.0, 10.0);
-        surgery.carve(&mut elements, &Scoop::ball(at, at, 1.5));
+        editor.carve(&mut nodes, &RoundToolMotion::ball(at, at, 1.5));
         if round % 4 == 0 {
-            undone += surgery.undo(&mut elements).links;
-            undone += surgery.redo(&mut elements).links;
+            undone += editor.undo_or_redo(&mut nodes, true).links;
+            undone += editor.undo_or_redo(&mut nodes, false).links;
         }
-        links += surgery.join(&mut elements, at, 10.0).links;
-        surgery.pin(&mut elements, &Scoop::ball(at, at, 3.0), round % 2 == 0);
+        links += editor.join(&mut nodes, at, 10.0).links;
+        let all = 0..nodes.slots();
+        editor.pin_within(
+            &mut nodes,
+            all,
+            &RoundToolMotion::ball(at, at, 3.0),
+            round % 2 == 0,
+        );
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
     assert!(

@@ -1,58 +1,61 @@
-//! Elements held by whoever drags them: the chain follows and one sweep relaxes the rest.
+//! Dragging of nodes: propagation follows the held nodes and one pass relaxes the rest.
 //!
-//! Source: seed-001 Fig. 11 and section 3.4.6 (row DF-13: interactive manipulation of a volume). Sessions pull with jaws
-//! instead, whose force and energy are accounted for.
+//! Source: seed-001 Fig. 11 and section 3.4.6 (row DF-13: interactive manipulation of a volume). Sessions pull with
+//! jaws instead, with force and energy balance.
 
-use crate::voxel::propagation::{Propagation, Propagator};
-use crate::voxel::relax::{Relax, RelaxError, RelaxParams, Wish};
+use crate::voxel::propagation::{PropagationMethod, Propagator};
+use crate::voxel::relaxation::{NeighbourTarget, Relaxation, RelaxationError, RelaxationParams};
 use palpate_twin::law::Real;
-use palpate_voxel::elements::Elements;
-use palpate_voxel::exact::{Control, Infeasible, Moved};
+use palpate_voxel::chainmail::{InfeasibleMove, NodeTarget, PropagationStats};
+use palpate_voxel::nodes::VoxelNodes;
 
-/// A volume that is dragged.
+/// A volume that is dragged by held nodes.
 #[derive(Debug, Clone)]
-pub struct Drag<R> {
-    elements: Elements<R>,
+pub struct DraggedVolume<R> {
+    nodes: VoxelNodes<R>,
     propagator: Propagator<R>,
-    relax: Relax<R>,
+    relaxation: Relaxation<R>,
     held: Vec<u32>,
 }
 
-impl<R: Real> Drag<R> {
-    /// Takes a volume.
+impl<R: Real> DraggedVolume<R> {
+    /// Returns a drag of these nodes.
     ///
     /// # Errors
-    /// [`RelaxError`] never: the parameters are fixed.
-    pub fn new(elements: Elements<R>, how: Propagation) -> Result<Self, RelaxError> {
-        let params = RelaxParams {
-            wish: Wish::Weighted,
+    /// [`RelaxationError`] never: the parameters are fixed.
+    pub fn new(nodes: VoxelNodes<R>, method: PropagationMethod) -> Result<Self, RelaxationError> {
+        let params = RelaxationParams {
+            target: NeighbourTarget::Weighted,
             gain: 1.7,
-            ..RelaxParams::default()
+            ..RelaxationParams::default()
         };
         Ok(Self {
-            propagator: Propagator::new(how, elements.slots()),
-            relax: Relax::new(params, &elements)?,
+            propagator: Propagator::new(method, nodes.slots()),
+            relaxation: Relaxation::new(params, &nodes)?,
             held: Vec::new(),
-            elements,
+            nodes,
         })
     }
 
-    /// The volume.
+    /// Returns the nodes.
     #[must_use]
-    pub const fn elements(&self) -> &Elements<R> {
-        &self.elements
+    pub const fn nodes(&self) -> &VoxelNodes<R> {
+        &self.nodes
     }
 
-    /// Puts elements where they are held, moves whoever must follow, and relaxes once while they are held; with no
-    /// elements it only relaxes. No limit of a link is broken after, if none was before and propagation is exact.
+    /// Moves held nodes and those that must follow, then relaxes the others once; without held nodes it only relaxes.
+    /// With ChainMail propagation no limit breaks, if none was broken before.
     ///
     /// # Errors
-    /// [`Infeasible`] if an element that is pinned would have to give; nothing has moved then.
-    pub fn to(&mut self, controls: &[Control<R>]) -> Result<Moved, Infeasible> {
-        let moved = self.propagator.propagate(&mut self.elements, controls)?;
+    /// [`InfeasibleMove`] if a pinned node would have to move; nothing has moved then.
+    pub fn move_to(
+        &mut self,
+        targets: &[NodeTarget<R>],
+    ) -> Result<PropagationStats, InfeasibleMove> {
+        let moved = self.propagator.propagate(&mut self.nodes, targets)?;
         self.held.clear();
-        self.held.extend(controls.iter().map(|c| c.element));
-        self.relax.sweep(&mut self.elements, &self.held);
+        self.held.extend(targets.iter().map(|c| c.node));
+        self.relaxation.pass(&mut self.nodes, &self.held);
         Ok(moved)
     }
 }

@@ -1,58 +1,58 @@
-//! The same work as the source prints it, to compare with: an array of whole elements that know their
-//! neighbours one by one, lists of candidates, a sweep of one element after the other, a map of cells.
+//! Baseline as the source prints it: an array of whole nodes with neighbour pointers, candidate lists, node-by-node
+//! relaxation, and a map of cells.
 //!
-//! Source: seed-001 Figs. 4, 6, 9 and 10 and Eq. 2. Written as a reader of the paper would write it;
-//! single precision and marks that need no clearing are in its favour. Lengths are in spacings.
+//! Source: seed-001 Figs. 4, 6, 9 and 10 and Eq. 2, as a reader of the paper would write it. Single precision and
+//! marks that need no clearing are in its favour. Lengths are in spacings.
 
 use std::collections::VecDeque;
 
-/// An element: more than 40 bytes, as in Fig. 4.
+/// A node of more than 40 bytes, as in Fig. 4.
 #[derive(Debug, Clone)]
-pub struct Element {
+pub struct PrintedNode {
     _rgba: [u8; 4],
     object: u32,
-    /// Where it is.
+    /// Position.
     pub at: [f32; 3],
-    /// Left, right, bottom, top, back, front.
+    /// Neighbours: left, right, bottom, top, back, front.
     neighbour: [Option<usize>; 6],
     held: bool,
-    seen: u32,
+    processed_in_round: u32,
 }
 
-/// Limits of links: shortest, longest, aside.
+/// Limits of links.
 #[derive(Debug, Clone, Copy)]
-pub struct Give(
-    /// Shortest.
+pub struct PrintedLimits(
+    /// Least length.
     pub f32,
-    /// Longest.
+    /// Greatest length.
     pub f32,
-    /// Farthest aside.
+    /// Greatest lateral offset.
     pub f32,
 );
 
-/// A volume.
+/// A volume as printed.
 #[derive(Debug, Clone)]
-pub struct Volume {
-    /// All of them, row by row.
-    pub elements: Vec<Element>,
-    /// Elements that lack a neighbour, and where they were seen last.
+pub struct PrintedVolume {
+    /// All nodes, by rows.
+    pub nodes: Vec<PrintedNode>,
+    /// Nodes that lack a neighbour, with their positions at the last update.
     surface: Vec<usize>,
-    drawn: Vec<[f32; 3]>,
-    give: Give,
+    view_positions: Vec<[f32; 3]>,
+    limits: PrintedLimits,
     /// Candidates and their sponsors, by direction.
     lists: [VecDeque<(usize, usize)>; 6],
     round: u32,
 }
 
-/// Fronts first, as in Fig. 10.
+/// Order of the lists, front first, as in Fig. 10.
 const ORDER: [usize; 6] = [5, 4, 1, 0, 3, 2];
 
-impl Volume {
-    /// A box at rest, its lowest layer held if it has more than one.
+impl PrintedVolume {
+    /// Returns a box at rest; its lowest layer is held if it has more than one.
     #[must_use]
-    pub fn new(size: [usize; 3], give: Give) -> Self {
+    pub fn new(size: [usize; 3], give: PrintedLimits) -> Self {
         let slot = |at: [usize; 3]| (at[2] * size[1] + at[1]) * size[0] + at[0];
-        let mut elements = Vec::with_capacity(size.iter().product());
+        let mut nodes = Vec::with_capacity(size.iter().product());
         for z in 0..size[2] {
             for y in 0..size[1] {
                 for x in 0..size[0] {
@@ -66,48 +66,46 @@ impl Volume {
                         };
                         Some(slot(other))
                     });
-                    elements.push(Element {
+                    nodes.push(PrintedNode {
                         _rgba: [0; 4],
                         object: 0,
                         at: site.map(|along| along as f32),
                         neighbour,
                         held: size[2] > 1 && z == 0,
-                        seen: 0,
+                        processed_in_round: 0,
                     });
                 }
             }
         }
-        let bare = |element: &Element| element.neighbour.iter().any(Option::is_none);
-        let surface: Vec<usize> = (0..elements.len())
-            .filter(|&e| bare(&elements[e]))
-            .collect();
+        let bare = |node: &PrintedNode| node.neighbour.iter().any(Option::is_none);
+        let surface: Vec<usize> = (0..nodes.len()).filter(|&e| bare(&nodes[e])).collect();
         Self {
-            drawn: vec![[0.0; 3]; surface.len()],
+            view_positions: vec![[0.0; 3]; surface.len()],
             surface,
-            elements,
-            give,
+            nodes,
+            limits: give,
             lists: Default::default(),
             round: 0,
         }
     }
 
-    /// Fig. 10: puts an element somewhere, and whoever has to follows; gives how many were looked at.
-    pub fn chain(&mut self, control: usize, to: [f32; 3]) -> usize {
+    /// Moves a node and all that must follow (Fig. 10); returns the number of candidates processed.
+    pub fn move_node(&mut self, target: usize, to: [f32; 3]) -> usize {
         self.round += 1;
-        self.elements[control].at = to;
-        self.elements[control].seen = self.round;
+        self.nodes[target].at = to;
+        self.nodes[target].processed_in_round = self.round;
         for list in 0..6 {
-            self.queue(control, list);
+            self.queue(target, list);
         }
-        let mut looked = 0;
+        let mut processed = 0;
         for list in ORDER {
-            while let Some((element, sponsor)) = self.lists[list].pop_front() {
-                if self.elements[element].seen == self.round {
+            while let Some((node, sponsor)) = self.lists[list].pop_front() {
+                if self.nodes[node].processed_in_round == self.round {
                     continue;
                 }
-                self.elements[element].seen = self.round;
-                looked += 1;
-                if !self.follow(element, sponsor, list) {
+                self.nodes[node].processed_in_round = self.round;
+                processed += 1;
+                if !self.follow(node, sponsor, list) {
                     continue;
                 }
                 let next: &[usize] = match list {
@@ -119,24 +117,24 @@ impl Volume {
                     _ => &[2],
                 };
                 for &to in next {
-                    self.queue(element, to);
+                    self.queue(node, to);
                 }
             }
         }
-        looked
+        processed
     }
 
     fn queue(&mut self, sponsor: usize, list: usize) {
-        if let Some(element) = self.elements[sponsor].neighbour[list] {
-            self.lists[list].push_back((element, sponsor));
+        if let Some(node) = self.nodes[sponsor].neighbour[list] {
+            self.lists[list].push_back((node, sponsor));
         }
     }
 
-    /// Moves an element no farther than limits ask; whether it had to.
-    fn follow(&mut self, element: usize, sponsor: usize, list: usize) -> bool {
-        let Give(shortest, longest, aside) = self.give;
-        let from = self.elements[sponsor].at;
-        let own = &mut self.elements[element];
+    /// Moves a node as little as its limits require; returns true if it moved.
+    fn follow(&mut self, node: usize, sponsor: usize, list: usize) -> bool {
+        let PrintedLimits(shortest, longest, aside) = self.limits;
+        let from = self.nodes[sponsor].at;
+        let own = &mut self.nodes[node];
         let mut moved = false;
         for (axis, &from) in from.iter().enumerate() {
             let (least, most) = match (axis == list / 2, list % 2 == 1) {
@@ -151,51 +149,51 @@ impl Volume {
         moved
     }
 
-    /// Eq. 2 over all elements but the held and `control`, one after the other.
-    pub fn relax(&mut self, control: Option<usize>, gain: f32) {
-        for element in 0..self.elements.len() {
-            if self.elements[element].held || Some(element) == control {
+    /// Applies Eq. 2 to all nodes but the held ones and `target`, one after the other.
+    pub fn relax(&mut self, target: Option<usize>, gain: f32) {
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].held || Some(node) == target {
                 continue;
             }
             let (mut sum, mut count) = ([0.0_f32; 3], 0.0_f32);
             for to in 0..6 {
-                let Some(other) = self.elements[element].neighbour[to] else {
+                let Some(other) = self.nodes[node].neighbour[to] else {
                     continue;
                 };
-                let mut wish = self.elements[other].at;
-                wish[to / 2] -= if to % 2 == 1 { 1.0 } else { -1.0 };
-                for (sum, wish) in sum.iter_mut().zip(wish) {
-                    *sum += wish;
+                let mut place = self.nodes[other].at;
+                place[to / 2] -= if to % 2 == 1 { 1.0 } else { -1.0 };
+                for (sum, place) in sum.iter_mut().zip(place) {
+                    *sum += place;
                 }
                 count += 1.0;
             }
             if count > 0.0 {
-                for (at, sum) in self.elements[element].at.iter_mut().zip(sum) {
+                for (at, sum) in self.nodes[node].at.iter_mut().zip(sum) {
                     *at += gain * (sum / count - *at);
                 }
             }
         }
     }
 
-    /// Looks where the elements of the surface are.
+    /// Updates the positions of the surface nodes and returns them.
     #[must_use]
     pub fn draw(&mut self) -> &[[f32; 3]] {
-        for (drawn, &element) in self.drawn.iter_mut().zip(&self.surface) {
-            *drawn = self.elements[element].at;
+        for (view_positions, &node) in self.view_positions.iter_mut().zip(&self.surface) {
+            *view_positions = self.nodes[node].at;
         }
-        &self.drawn
+        &self.view_positions
     }
 }
 
 /// Cells of the space along an axis.
 const SIDE: i32 = 200;
 
-/// The map of Fig. 6 with a cube that moves through it; the ball is left out, it is free space that is timed.
+/// The map of Fig. 6 with a cube that moves through it. The ball is left out: only free motion is timed.
 #[derive(Debug, Clone)]
-pub struct Map {
+pub struct PrintedMap {
     cells: Vec<Option<usize>>,
-    cube: Volume,
-    shown: Vec<usize>,
+    cube: PrintedVolume,
+    visible: Vec<usize>,
 }
 
 fn cell(at: [f32; 3]) -> usize {
@@ -203,47 +201,51 @@ fn cell(at: [f32; 3]) -> usize {
     ((along(2) * SIDE + along(1)) * SIDE + along(0)) as usize
 }
 
-impl Map {
-    /// A cube of this edge, or its surface.
+impl PrintedMap {
+    /// Returns a map with a cube of this edge, or its surface.
     #[must_use]
     pub fn new(edge: usize, surface: bool) -> Self {
-        let mut cube = Volume::new([edge; 3], Give(1.0, 1.0, 0.0));
-        for element in &mut cube.elements {
-            element.object = 1;
+        let mut cube = PrintedVolume::new([edge; 3], PrintedLimits(1.0, 1.0, 0.0));
+        for node in &mut cube.nodes {
+            node.object = 1;
             let middle = (edge / 2) as f32;
-            element.at = element.at.map(|along| along - middle);
+            node.at = node.at.map(|along| along - middle);
         }
-        let shown = if surface {
+        let visible = if surface {
             cube.surface.clone()
         } else {
-            (0..cube.elements.len()).collect()
+            (0..cube.nodes.len()).collect()
         };
         let mut cells = vec![None; (SIDE * SIDE * SIDE) as usize];
-        for &element in &shown {
-            cells[cell(cube.elements[element].at)] = Some(element);
+        for &node in &visible {
+            cells[cell(cube.nodes[node].at)] = Some(node);
         }
-        Self { cells, cube, shown }
+        Self {
+            cells,
+            cube,
+            visible,
+        }
     }
 
-    /// Moves the cube along y unless it hits; gives the hits.
+    /// Moves the cube along y unless it hits; returns the number of hits.
     pub fn step(&mut self, by: f32) -> usize {
-        let elements = &mut self.cube.elements;
+        let nodes = &mut self.cube.nodes;
         let mut hits = 0;
-        for &element in &self.shown {
-            let [x, y, z] = elements[element].at;
+        for &node in &self.visible {
+            let [x, y, z] = nodes[node].at;
             let found = self.cells[cell([x, y + by, z])];
-            let object = elements[element].object;
-            hits += usize::from(found.is_some_and(|other| elements[other].object != object));
+            let object = nodes[node].object;
+            hits += usize::from(found.is_some_and(|other| nodes[other].object != object));
         }
-        for &element in &self.shown {
-            let own = &mut self.cells[cell(elements[element].at)];
-            if *own == Some(element) {
+        for &node in &self.visible {
+            let own = &mut self.cells[cell(nodes[node].at)];
+            if *own == Some(node) {
                 *own = None;
             }
         }
-        for &element in &self.shown {
-            elements[element].at[1] += by;
-            self.cells[cell(elements[element].at)] = Some(element);
+        for &node in &self.visible {
+            nodes[node].at[1] += by;
+            self.cells[cell(nodes[node].at)] = Some(node);
         }
         hits
     }
@@ -254,17 +256,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_compared_with_keeps_limits_and_relaxes() {
-        assert!(std::mem::size_of::<Element>() > 40);
-        let mut volume = Volume::new([9, 9, 5], Give(0.8, 1.2, 0.2));
+    fn printed_baseline_keeps_limits_and_relaxes() {
+        assert!(std::mem::size_of::<PrintedNode>() > 40);
+        let mut volume = PrintedVolume::new([9, 9, 5], PrintedLimits(0.8, 1.2, 0.2));
         let middle = 4 * 81 + 40;
-        // so little that what is held need not give, of which the lists know nothing
-        let looked = volume.chain(middle, [4.0, 4.0, 4.6]);
-        assert!(looked > 10, "{looked}");
-        let apart = |volume: &Volume| {
-            let links = volume.elements.iter().flat_map(|element| {
-                let others = element.neighbour.iter().flatten();
-                others.map(|&other| (element.at, volume.elements[other].at))
+        // so little that held nodes need not move: the lists do not support them
+        let processed = volume.move_node(middle, [4.0, 4.0, 4.6]);
+        assert!(processed > 10, "{processed}");
+        let apart = |volume: &PrintedVolume| {
+            let links = volume.nodes.iter().flat_map(|node| {
+                let others = node.neighbour.iter().flatten();
+                others.map(|&other| (node.at, volume.nodes[other].at))
             });
             links
                 .map(|(a, b)| (0..3).map(|k| (a[k] - b[k]).abs()).fold(0.0, f32::max))
@@ -276,7 +278,7 @@ mod tests {
             volume.relax(None, 1.0);
         }
         assert!((apart(&volume) - 1.0).abs() < 1e-4);
-        let mut map = Map::new(5, true);
+        let mut map = PrintedMap::new(5, true);
         assert_eq!((map.step(5.0), map.step(-5.0)), (0, 0));
     }
 }

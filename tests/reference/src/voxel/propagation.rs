@@ -1,73 +1,74 @@
-//! Which propagation a volume is moved by: that of sessions, or ChainMail as printed.
+//! Selection of the propagation method: ChainMail of sessions, or ChainMail as printed.
 //!
-//! Source: seed-001 sections 3.3.2, 3.3.5 and 3.3.6 are the choices.
+//! Source: seed-001 sections 3.3.2, 3.3.5 and 3.3.6 describe the methods.
 
-use crate::voxel::chain::{Chain, Lists};
+use crate::voxel::printed_chainmail::{CandidateRule, PrintedChainmail};
 use crate::voxel::to_f64;
 use palpate_twin::law::Real;
-use palpate_voxel::elements::Elements;
-use palpate_voxel::exact::{Control, Exact, Infeasible, Moved};
+use palpate_voxel::chainmail::{Chainmail, InfeasibleMove, NodeTarget, PropagationStats};
+use palpate_voxel::nodes::VoxelNodes;
 
-/// How whoever must follow is found.
+/// Propagation method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Propagation {
-    /// Nothing is left broken, on any shape, mixture and number of controls: what sessions do.
+pub enum PropagationMethod {
+    /// Method of sessions: keeps all limits on any shape, mixture and number of targets.
     #[default]
-    Exact,
-    /// Lists of candidates as printed; right on boxes of one material with one control. Controls go one
-    /// after the other.
-    Chain(Lists),
+    Chainmail,
+    /// Candidate lists as printed, correct for homogeneous boxes with one target. Targets move one after the other.
+    Printed(CandidateRule),
 }
 
-/// A propagation with its room for work.
+/// A propagation method with its solver state.
 #[derive(Debug, Clone)]
 pub enum Propagator<R> {
-    /// See [`Propagation::Exact`].
-    Exact(Box<Exact<R>>),
-    /// See [`Propagation::Chain`].
-    Chain(Box<Chain<R>>),
+    /// See [`PropagationMethod::Chainmail`].
+    Chainmail(Box<Chainmail<R>>),
+    /// See [`PropagationMethod::Printed`].
+    Printed(Box<PrintedChainmail<R>>),
 }
 
 impl<R: Real> Propagator<R> {
-    /// Room for a volume of so many slots.
+    /// Returns a solver for this number of slots.
     #[must_use]
-    pub fn new(how: Propagation, slots: u32) -> Self {
-        match how {
-            Propagation::Exact => Self::Exact(Box::new(Exact::new(slots))),
-            Propagation::Chain(lists) => Self::Chain(Box::new(Chain::new(slots, lists))),
+    pub fn new(method: PropagationMethod, slots: u32) -> Self {
+        match method {
+            PropagationMethod::Chainmail => Self::Chainmail(Box::new(Chainmail::new(slots))),
+            PropagationMethod::Printed(lists) => {
+                Self::Printed(Box::new(PrintedChainmail::new(slots, lists)))
+            }
         }
     }
 
-    /// Puts controls where they must be and moves whoever has to follow.
+    /// Moves targets, and all nodes that must follow.
     ///
     /// # Errors
-    /// [`Infeasible`] if an element that is held would have to give; nothing has moved then.
+    /// [`InfeasibleMove`] if a held node would have to move; nothing has moved then.
     pub fn propagate(
         &mut self,
-        elements: &mut Elements<R>,
-        controls: &[Control<R>],
-    ) -> Result<Moved, Infeasible> {
+        nodes: &mut VoxelNodes<R>,
+        targets: &[NodeTarget<R>],
+    ) -> Result<PropagationStats, InfeasibleMove> {
         match self {
-            Self::Exact(exact) => exact.propagate(elements, controls),
-            Self::Chain(chain) => chain.propagate(elements, controls),
+            Self::Chainmail(chainmail) => chainmail.propagate(nodes, targets),
+            Self::Printed(chain) => chain.propagate(nodes, targets),
         }
     }
 
-    /// Takes the last propagation back.
-    pub fn restore(&mut self, elements: &mut Elements<R>) {
+    /// Reverts the last propagation.
+    pub fn restore(&mut self, nodes: &mut VoxelNodes<R>) {
         match self {
-            Self::Exact(exact) => exact.restore(elements),
-            Self::Chain(chain) => chain.restore(elements),
+            Self::Chainmail(chainmail) => chainmail.restore(nodes),
+            Self::Printed(chain) => chain.restore(nodes),
         }
     }
 }
 
-/// What was moved, so that it can be taken back: elements, axes and displacements before \[m\].
+/// Moves done, to be reverted: nodes, axes and displacements before \[m\].
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Log<R>(Vec<(u32, usize, R)>);
+pub(crate) struct MoveLog<R>(Vec<(u32, usize, R)>);
 
-impl<R: Real> Log<R> {
-    /// Room for every axis of so many slots, twice.
+impl<R: Real> MoveLog<R> {
+    /// Returns an empty log, with capacity for twice every axis of every slot.
     pub(crate) fn new(slots: usize) -> Self {
         Self(Vec::with_capacity(6 * slots))
     }
@@ -76,60 +77,60 @@ impl<R: Real> Log<R> {
         self.0.clear();
     }
 
-    /// Puts all back.
-    pub(crate) fn restore(&mut self, elements: &mut Elements<R>) {
-        while let Some((element, axis, moved_m)) = self.0.pop() {
-            elements.moved_m[axis][element as usize] = moved_m;
+    /// Reverts all moves.
+    pub(crate) fn restore(&mut self, nodes: &mut VoxelNodes<R>) {
+        while let Some((node, axis, moved_m)) = self.0.pop() {
+            nodes.displacement_m[axis][node as usize] = moved_m;
         }
     }
 
-    /// Moves an element along an axis and notes where it was \[m\].
-    pub(crate) fn put(&mut self, elements: &mut Elements<R>, element: u32, axis: usize, to_m: R) {
-        let slot = &mut elements.moved_m[axis][element as usize];
-        self.0.push((element, axis, *slot));
+    /// Moves a node along an axis and records its displacement before \[m\].
+    pub(crate) fn put(&mut self, nodes: &mut VoxelNodes<R>, node: u32, axis: usize, to_m: R) {
+        let slot = &mut nodes.displacement_m[axis][node as usize];
+        self.0.push((node, axis, *slot));
         *slot = to_m;
     }
 }
 
-/// Who may not be moved by others: controls of the propagation at hand, and what is pinned.
+/// Held nodes: targets of the present propagation, and pinned nodes.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
-    /// Generation in which an element was last a control.
+pub(crate) struct HeldNodes {
+    /// Generation in which a node was last a target.
     last: Vec<u32>,
     generation: u32,
 }
 
-impl Held {
+impl HeldNodes {
     pub(crate) fn new(slots: usize) -> Self {
         Self {
             last: vec![0; slots],
-            // nobody is a control before the first
+            // no node is a target before the first
             generation: 1,
         }
     }
 
-    /// Marks the controls.
-    pub(crate) fn mark<R: Real>(&mut self, elements: &Elements<R>, controls: &[Control<R>]) {
-        self.last.resize(elements.slots() as usize, 0);
+    /// Marks the targets.
+    pub(crate) fn mark<R: Real>(&mut self, nodes: &VoxelNodes<R>, targets: &[NodeTarget<R>]) {
+        self.last.resize(nodes.slots() as usize, 0);
         self.generation = self.generation.wrapping_add(1).max(1);
-        for control in controls.iter().filter(|control| usable(elements, control)) {
-            self.last[control.element as usize] = self.generation;
+        for target in targets.iter().filter(|target| usable(nodes, target)) {
+            self.last[target.node as usize] = self.generation;
         }
     }
 
-    pub(crate) fn has<R: Real>(&self, elements: &Elements<R>, element: u32) -> bool {
-        self.last[element as usize] == self.generation || elements.pinned(element)
+    pub(crate) fn has<R: Real>(&self, nodes: &VoxelNodes<R>, node: u32) -> bool {
+        self.last[node as usize] == self.generation || nodes.pinned(node)
     }
 }
 
-/// What rounding may ask of an element that is held \[m\].
-pub(crate) fn slack<R: Real>(elements: &Elements<R>, axis: usize) -> f64 {
-    32.0 * to_f64(R::default_epsilon()) * elements.frame().spacing_m[axis]
+/// Excess that rounding may cause at a held node \[m\].
+pub(crate) fn rounding_m<R: Real>(nodes: &VoxelNodes<R>, axis: usize) -> f64 {
+    32.0 * to_f64(R::default_epsilon()) * nodes.frame().spacing_m[axis]
 }
 
-/// Whether a control can be put anywhere.
-pub(crate) fn usable<R: Real>(elements: &Elements<R>, control: &Control<R>) -> bool {
-    elements.alive(control.element)
-        && !elements.pinned(control.element)
-        && control.to_m.iter().all(R::is_finite)
+/// True if a target names a free node and a finite displacement.
+pub(crate) fn usable<R: Real>(nodes: &VoxelNodes<R>, target: &NodeTarget<R>) -> bool {
+    nodes.alive(target.node)
+        && !nodes.pinned(target.node)
+        && target.displacement_m.iter().all(R::is_finite)
 }

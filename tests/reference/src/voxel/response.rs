@@ -1,32 +1,32 @@
-//! How a spring or a step answers a displacement: in proportion, by its square, or by a table.
+//! Response of a spring or step to a displacement: proportional, quadratic, or tabulated.
 //!
-//! Source: seed-001 sections 3.4.3 and 3.4.5 (rows DF-10, CL-03). Arguments are in rest lengths and values in
-//! whatever the caller scales them by, so that one response serves step sizes and forces.
+//! Source: seed-001 sections 3.4.3 and 3.4.5 (rows DF-10, CL-03). Arguments are in rest lengths, and the caller
+//! scales the values, so one response serves steps and forces.
 
-/// A function of a displacement, odd in spirit: nothing at rest, and never against the displacement.
+/// A restoring response: zero at rest, and never against the displacement.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Response {
+pub enum ResponseLaw {
     /// `d`.
     #[default]
     Linear,
     /// `d |d|`.
     Quadratic,
-    /// As measured.
-    Table(Table),
+    /// Measured table.
+    Table(ResponseTable),
 }
 
-impl Response {
-    /// Its value.
+impl ResponseLaw {
+    /// Returns the value at a displacement.
     #[must_use]
-    pub fn of(&self, d: f64) -> f64 {
+    pub fn value(&self, d: f64) -> f64 {
         match self {
             Self::Linear => d,
             Self::Quadratic => d * d.abs(),
-            Self::Table(table) => table.of(d),
+            Self::Table(table) => table.value(d),
         }
     }
 
-    /// Work to get there from rest: its integral.
+    /// Returns the work from rest: the integral of the response.
     #[must_use]
     pub fn work(&self, d: f64) -> f64 {
         match self {
@@ -37,60 +37,60 @@ impl Response {
     }
 }
 
-/// Points with straight lines between them; beyond the ends the last line goes on.
+/// Piecewise linear points; the last segments continue beyond the ends.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct ResponseTable {
     points: Vec<(f64, f64)>,
 }
 
-/// Why a text is no table.
+/// Error of an invalid table.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum TableError {
-    /// A line that is not two numbers.
+pub enum ResponseTableError {
+    /// A line without two numbers.
     #[error("line {line} of the table is `{text}`; expected two finite numbers `elongation,force`")]
     Line {
-        /// Counted from 1.
+        /// Line, counted from 1.
         line: usize,
-        /// What stands there.
+        /// Text of the line.
         text: String,
     },
-    /// Too short.
+    /// Fewer than two points.
     #[error("the table has {0} points; expected at least 2")]
     Count(usize),
-    /// A point that goes back.
+    /// A point whose value decreases.
     #[error("`{field}` goes from {from} to {to} at point {point}; expected {expected}")]
     Order {
-        /// Which column.
+        /// Name of the column.
         field: &'static str,
-        /// Counted from 1.
+        /// Point, counted from 1.
         point: usize,
-        /// The point before.
+        /// Value at the point before.
         from: f64,
-        /// This one.
+        /// Value at this point.
         to: f64,
-        /// What would be right.
+        /// Expected relation.
         expected: &'static str,
     },
-    /// It pulls at rest, so that a loop through rest could give energy, or says nothing of rest.
+    /// The force at rest is not zero or not defined, so a loop through rest could yield energy.
     #[error("the force at elongation 0 is {0}; expected 0, within the table")]
     Rest(f64),
 }
 
-/// Force at rest that is taken as none, over the largest of the table.
+/// Force at rest, over the greatest of the table, that counts as zero.
 const REST: f64 = 1e-9;
 
-impl Table {
-    /// A table of points.
+impl ResponseTable {
+    /// Returns a table of points.
     ///
     /// # Errors
-    /// [`TableError`] if elongations do not grow, forces fall, or the force at rest is not 0. A table without
+    /// [`ResponseTableError`] if elongations do not grow, forces fall, or the force at rest is not 0. A table without
     /// these never pushes against its displacement, and its energy is at least 0.
-    pub fn new(points: Vec<(f64, f64)>) -> Result<Self, TableError> {
+    pub fn new(points: Vec<(f64, f64)>) -> Result<Self, ResponseTableError> {
         if points.len() < 2 {
-            return Err(TableError::Count(points.len()));
+            return Err(ResponseTableError::Count(points.len()));
         }
         for (index, pair) in points.windows(2).enumerate() {
-            let refuse = |field, from, to, expected| TableError::Order {
+            let refuse = |field, from, to, expected| ResponseTableError::Order {
                 field,
                 point: index + 2,
                 from,
@@ -108,32 +108,32 @@ impl Table {
         let table = Self { points };
         let most = table.points.iter().map(|p| p.1.abs()).fold(0.0, f64::max);
         let (first, last) = (table.points[0].0, table.points[table.points.len() - 1].0);
-        let at_rest = table.of(0.0);
+        let at_rest = table.value(0.0);
         if !(first <= 0.0 && last >= 0.0 && at_rest.abs() <= REST * most) {
-            return Err(TableError::Rest(at_rest));
+            return Err(ResponseTableError::Rest(at_rest));
         }
         Ok(table)
     }
 
-    /// Reads lines of `elongation,force`; the first may be a heading, and what follows a `#` is not read.
+    /// Reads lines of `elongation,force`; the first may be a heading, and text after a `#` is ignored.
     ///
     /// # Errors
-    /// [`TableError`] of the first line or point that is wrong.
-    pub fn from_csv(text: &str) -> Result<Self, TableError> {
+    /// [`ResponseTableError`] of the first invalid line or point.
+    pub fn from_csv(text: &str) -> Result<Self, ResponseTableError> {
         let mut points = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let said = line.split('#').next().unwrap_or("").trim();
-            if said.is_empty() {
+            let content = line.split('#').next().unwrap_or("").trim();
+            if content.is_empty() {
                 continue;
             }
-            let mut numbers = said.split(',').map(|word| word.trim().parse::<f64>());
+            let mut numbers = content.split(',').map(|field| field.trim().parse::<f64>());
             match (numbers.next(), numbers.next(), numbers.next()) {
                 (Some(Ok(e)), Some(Ok(f)), None) if e.is_finite() && f.is_finite() => {
                     points.push((e, f));
                 }
                 (Some(Err(_)), Some(Err(_)), None) if index == 0 => {}
                 _ => {
-                    return Err(TableError::Line {
+                    return Err(ResponseTableError::Line {
                         line: index + 1,
                         text: line.to_owned(),
                     });
@@ -143,26 +143,26 @@ impl Table {
         Self::new(points)
     }
 
-    /// The two points of the line that an argument is on.
+    /// Returns the two points of the segment that contains an argument.
     fn line(&self, d: f64) -> [(f64, f64); 2] {
         let after = self.points.partition_point(|p| p.0 <= d);
         let after = after.clamp(1, self.points.len() - 1);
         [self.points[after - 1], self.points[after]]
     }
 
-    fn of(&self, d: f64) -> f64 {
+    fn value(&self, d: f64) -> f64 {
         let [(e0, f0), (e1, f1)] = self.line(d);
         f0 + (f1 - f0) * (d - e0) / (e1 - e0)
     }
 
     fn work(&self, d: f64) -> f64 {
-        // from rest to there, line by line
+        // the integral from rest, by segments
         let (from, to) = (d.min(0.0), d.max(0.0));
         let inside = self.points.iter().map(|p| p.0);
         let mut sum = 0.0;
         let mut last = from;
         for stop in inside.filter(|&e| e > from && e < to).chain([to]) {
-            sum += 0.5 * (self.of(last) + self.of(stop)) * (stop - last);
+            sum += 0.5 * (self.value(last) + self.value(stop)) * (stop - last);
             last = stop;
         }
         if d < 0.0 { -sum } else { sum }
@@ -173,33 +173,33 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn csv(law: &Response) -> String {
+    fn csv(law: &ResponseLaw) -> String {
         let rows = (-1000..=1000).map(|i| f64::from(i) * 1e-3);
-        let lines = rows.map(|e| format!("{e},{}\n", law.of(e)));
+        let lines = rows.map(|e| format!("{e},{}\n", law.value(e)));
         format!("elongation,force\n{}", lines.collect::<String>())
     }
 
-    /// Row CL-03: tables of both laws are those laws to 1e-6, and their energies too.
+    /// Row CL-03: tables of both laws match those laws to 1e-6, and their energies too.
     #[test]
-    fn cl_03_a_table_is_the_law_that_it_was_made_from() {
-        for law in [Response::Linear, Response::Quadratic] {
-            let table = Response::Table(Table::from_csv(&csv(&law)).expect("fit"));
+    fn cl_03_table_matches_its_law() {
+        for law in [ResponseLaw::Linear, ResponseLaw::Quadratic] {
+            let table = ResponseLaw::Table(ResponseTable::from_csv(&csv(&law)).expect("fit"));
             for i in -777..=777 {
                 let d = f64::from(i) * 1.287e-3;
-                assert!((table.of(d) - law.of(d)).abs() < 1e-6, "{law:?} {d}");
+                assert!((table.value(d) - law.value(d)).abs() < 1e-6, "{law:?} {d}");
                 assert!((table.work(d) - law.work(d)).abs() < 1e-6, "{law:?} {d}");
-                assert!(table.of(d) * d >= 0.0 && table.work(d) >= 0.0);
+                assert!(table.value(d) * d >= 0.0 && table.work(d) >= 0.0);
             }
         }
-        let table = Table::from_csv("-1,-1\n0,0 # rest\n\n1,2\n").expect("fit");
-        assert_eq!([table.of(-3.0), table.of(3.0)], [-3.0, 6.0]);
+        let table = ResponseTable::from_csv("-1,-1\n0,0 # rest\n\n1,2\n").expect("fit");
+        assert_eq!([table.value(-3.0), table.value(3.0)], [-3.0, 6.0]);
         assert_eq!([table.work(-3.0), table.work(3.0)], [4.5, 9.0]);
     }
 
-    /// Row CL-03: what is not monotone or could give energy is refused by name.
+    /// Row CL-03: tables that are not monotone or could yield energy are refused by name.
     #[test]
-    fn cl_03_a_table_that_could_give_energy_is_refused() {
-        for (text, told) in [
+    fn cl_03_table_that_could_yield_energy_is_refused() {
+        for (text, message) in [
             ("", "0 points"),
             ("0,0", "1 points"),
             ("0,0\n1,2,3", "line 2"),
@@ -211,10 +211,10 @@ mod tests {
             ("-1,-1\n1,2", "at elongation 0 is 0.5"),
             ("1,0\n2,1", "within the table"),
         ] {
-            let why = Table::from_csv(text).expect_err(text).to_string();
-            assert!(why.contains(told), "{text:?}: {why}");
+            let why = ResponseTable::from_csv(text).expect_err(text).to_string();
+            assert!(why.contains(message), "{text:?}: {why}");
         }
-        assert!(Table::new(vec![(f64::NAN, 0.0), (1.0, 1.0)]).is_err());
-        assert!(Table::new(vec![(0.0, 0.0), (1.0, f64::INFINITY)]).is_err());
+        assert!(ResponseTable::new(vec![(f64::NAN, 0.0), (1.0, 1.0)]).is_err());
+        assert!(ResponseTable::new(vec![(0.0, 0.0), (1.0, f64::INFINITY)]).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What holds of both ends whatever the method.
+//! Properties of both ends that hold for every method.
 
 mod wave_matrix;
 
@@ -12,21 +12,21 @@ use crate::frame::FrameFlags;
 use crate::{AXES, Axes, HapticFrame};
 
 #[test]
-fn every_mode_is_read_by_its_own_name() {
+fn every_mode_parses_from_its_name() {
     for mode in Mode::ALL {
         let read: Result<Mode, Error> = Mode::deserialize(mode.name().into_deserializer());
         assert_eq!(read.expect("a name"), mode);
-        assert_eq!(Mode::named(mode.name()), Some(mode));
+        assert_eq!(Mode::from_name(mode.name()), Some(mode));
         let flags = FrameFlags::with_mode(FrameFlags::ENGAGED, mode.code());
-        assert_eq!(Mode::of_code(FrameFlags::mode_code(flags)), Some(mode));
+        assert_eq!(Mode::from_code(FrameFlags::mode_code(flags)), Some(mode));
         assert_ne!(flags & FrameFlags::ENGAGED, 0);
     }
-    assert_eq!((Mode::of_code(0), Mode::of_code(15)), (None, None));
+    assert_eq!((Mode::from_code(0), Mode::from_code(15)), (None, None));
     let passive = Mode::ALL.iter().filter(|mode| !mode.is_passive());
     assert!(passive.eq([&Mode::Direct, &Mode::Iss]));
 }
 
-/// A frame of the other side with `x` in all that a method reads.
+/// Frame of the other side with `x` in all fields that a method reads.
 fn frame(sequence: u64, x: f64) -> HapticFrame {
     HapticFrame {
         sequence,
@@ -45,17 +45,17 @@ fn frame(sequence: u64, x: f64) -> HapticFrame {
     }
 }
 
-/// A twin of this force that is not known, without a round trip.
-fn twin(force_n: &Axes) -> AtTwin<'_> {
-    AtTwin {
+/// Twin with this force, zero confidence and no round trip.
+fn twin(force_n: &Axes) -> TwinInputs<'_> {
+    TwinInputs {
         rtt_s: None,
         confidence: 0.0,
         force_n,
-        leaps: false,
+        force_jumps: false,
     }
 }
 
-/// A tick of both ends with what the other side sent, and how their ports move.
+/// Tick of both ends with the values that the other side sent, and the motion of their ports.
 type Tick = (u64, f64, f64, f64, bool);
 
 fn ticks() -> impl Strategy<Value = Vec<Tick>> {
@@ -64,95 +64,95 @@ fn ticks() -> impl Strategy<Value = Vec<Tick>> {
 }
 
 proptest! {
-    /// Whatever comes, demands are finite, and shipping never takes more than there is.
+    /// Demands are finite and transfers never exceed the level, for any input.
     #[test]
-    fn every_method_at_the_master_is_total_and_ships_only_what_it_has(
+    fn every_master_method_is_finite_and_sends_at_most_its_level(
         which in 0..Mode::ALL.len(), delay_gain: bool, filter_hz in 0.0f64..100.0, ticks in ticks(),
     ) {
         let mode = Mode::ALL[which];
         let params = CouplingParams { mode, delay_gain, wave_filter_hz: filter_hz, ..CouplingParams::default() };
-        let (mut end, mut account) = (MasterEnd::default(), Reservoir::default());
+        let (mut end, mut tank) = (MasterEnd::default(), EnergyTank::default());
         let mut sequence = 0;
-        for (news, x, v, force_n, held) in ticks {
-            sequence += news;
+        for (frames, x, v, force_n, fresh) in ticks {
+            sequence += frames;
             let newest = frame(sequence, x);
-            let moment = Moment { params: &params, impedance_nspm: 10.0, newest: &newest, held, dt_s: 1e-3 };
-            let work_j = (force_n * v * 1e-3).max(-account.level_j()[1].max(0.0));
-            account.receive(&newest.energy_sent_j);
-            account.deposit(1, work_j);
-            end.book(1, work_j, v * 1e-3);
-            end.begin(&moment, &twin(&[force_n; AXES]));
-            let handle = AtHandle {
-                axis: 1, position_m: 0.02 * x, velocity_mps: v, smooth_mps: v, last_n: 0.0,
-                twin_n: force_n, edge_n: -0.3 * force_n, twin_j: 1e-3,
+            let inputs = CouplingInputs { params: &params, impedance_nspm: 10.0, newest: &newest, fresh, dt_s: 1e-3 };
+            let work_j = (force_n * v * 1e-3).max(-tank.level_j()[1].max(0.0));
+            tank.receive(&newest.energy_sent_j);
+            tank.deposit(1, work_j);
+            end.record_work(1, work_j, v * 1e-3);
+            end.begin_tick(&inputs, &twin(&[force_n; AXES]));
+            let handle = HandleAxis {
+                axis: 1, position_m: 0.02 * x, velocity_mps: v, smoothed_mps: v, last_force_n: 0.0,
+                twin_force_n: force_n, blade_force_n: -0.3 * force_n, twin_energy_j: 1e-3,
             };
-            let wanted = end.demand(&moment, &handle, &account);
-            prop_assert!(wanted.force_n.is_finite() && wanted.wave_in.is_finite());
-            let wave = end.send(&moment, &handle, &Written { force_n, reserve_j: 1e-5 }, &mut account);
+            let demand = end.demand(&inputs, &handle, &tank);
+            prop_assert!(demand.force_n.is_finite() && demand.wave_in.is_finite());
+            let wave = end.send(&inputs, &handle, &CommandedForce { force_n, reserve_j: 1e-5 }, &mut tank);
             prop_assert!(wave.is_finite() && end.wave_integral()[1].is_finite());
-            prop_assert!(!mode.is_passive() || account.level_j()[1] >= -1e-15);
+            prop_assert!(!mode.is_passive() || tank.level_j()[1] >= -1e-15);
         }
     }
 
     #[test]
-    fn every_method_at_the_slave_is_total_and_ships_only_what_it_has(
-        which in 0..Mode::ALL.len(), delay_gain: bool, reflect_hz in 0.0f64..200.0, ticks in ticks(),
+    fn every_slave_method_is_finite_and_sends_at_most_its_level(
+        which in 0..Mode::ALL.len(), delay_gain: bool, reflect_per_s in 0.0f64..200.0, ticks in ticks(),
     ) {
         let mode = Mode::ALL[which];
-        let params = CouplingParams { mode, delay_gain, reflect_hz, ..CouplingParams::default() };
-        let (mut end, mut account) = (SlaveEnd::default(), Reservoir::default());
+        let params = CouplingParams { mode, delay_gain, reflect_per_s, ..CouplingParams::default() };
+        let (mut end, mut tank) = (SlaveEnd::default(), EnergyTank::default());
         let mut sequence = 0;
-        for (news, x, v, force_n, held) in ticks {
-            sequence += news;
+        for (frames, x, v, force_n, fresh) in ticks {
+            sequence += frames;
             let newest = frame(sequence, x);
-            let moment = Moment { params: &params, impedance_nspm: 10.0, newest: &newest, held, dt_s: 1e-3 };
-            account.receive(&newest.energy_sent_j);
-            end.begin(&moment);
-            let damping_nspm = moment.robot_nspm(1, 50.0);
-            let pd = Pd { stiffness_npm: 2000.0, damping_nspm, error_m: 1e-3 * x, robot_velocity_mps: v, dt_s: 1e-3 };
-            let robot = AtRobot { axis: 1, port_m: 0.02 * x, touching: held, contact_n: held.then_some(force_n), pd };
-            let wanted = end.demand(&moment, &robot, &account);
-            prop_assert!(wanted.velocity_mps.is_finite() && wanted.wave_in.is_finite());
-            let paid = account.payable_velocity(1, wanted.velocity_mps, pd.force_at_rest(), pd.slope_nspm(), 1e-3);
-            account.deposit(1, -pd.force(paid) * paid * 1e-3);
-            let wave = end.send(&moment, &Moved { axis: 1, velocity_mps: paid, force_n: pd.force(paid) }, &mut account);
+            let inputs = CouplingInputs { params: &params, impedance_nspm: 10.0, newest: &newest, fresh, dt_s: 1e-3 };
+            tank.receive(&newest.energy_sent_j);
+            end.begin_tick(&inputs);
+            let damping_nspm = inputs.robot_damping_nspm(1, 50.0);
+            let pd = PdController { stiffness_npm: 2000.0, damping_nspm, error_m: 1e-3 * x, robot_velocity_mps: v, dt_s: 1e-3 };
+            let robot = RobotAxis { axis: 1, port_position_m: 0.02 * x, touching: fresh, contact_force_n: fresh.then_some(force_n), pd };
+            let demand = end.demand(&inputs, &robot, &tank);
+            prop_assert!(demand.velocity_mps.is_finite() && demand.wave_in.is_finite());
+            let paid = tank.payable_velocity(1, demand.velocity_mps, pd.force_at_rest(), pd.slope_nspm(), 1e-3);
+            tank.deposit(1, -pd.force(paid) * paid * 1e-3);
+            let wave = end.send(&inputs, &SlavePortMotion { axis: 1, velocity_mps: paid, force_n: pd.force(paid) }, &mut tank);
             prop_assert!(wave.is_finite() && end.wave_integral()[1].is_finite());
-            prop_assert!(!mode.is_passive() || account.level_j()[1] >= -1e-12);
+            prop_assert!(!mode.is_passive() || tank.level_j()[1] >= -1e-12);
         }
     }
 }
 
-/// What is faded out at the hand is no push on the robot: the line carries of a blade's force what was written of it.
+/// A blade's force that is faded out at the hand does not push the robot: the channel carries only its commanded part.
 #[test]
-fn a_blade_whose_force_is_not_written_is_not_on_the_line() {
+fn faded_blade_force_is_not_on_the_channel() {
     let params = CouplingParams {
         mode: Mode::Wave,
         ..CouplingParams::default()
     };
     let newest = frame(1, 0.0);
-    let moment = Moment {
+    let inputs = CouplingInputs {
         params: &params,
         impedance_nspm: 10.0,
         newest: &newest,
-        held: true,
+        fresh: true,
         dt_s: 1e-3,
     };
     let sent = |edge_n: f64, share: f64| {
-        let (mut end, mut account) = (MasterEnd::default(), Reservoir::default());
-        let handle = AtHandle {
+        let (mut end, mut tank) = (MasterEnd::default(), EnergyTank::default());
+        let handle = HandleAxis {
             axis: 1,
-            edge_n,
-            ..AtHandle::default()
+            blade_force_n: edge_n,
+            ..HandleAxis::default()
         };
-        end.begin(&moment, &twin(&[0.0; AXES]));
-        let wanted = end.demand(&moment, &handle, &account);
-        let written = Written {
-            force_n: share * wanted.force_n,
+        end.begin_tick(&inputs, &twin(&[0.0; AXES]));
+        let demand = end.demand(&inputs, &handle, &tank);
+        let written = CommandedForce {
+            force_n: share * demand.force_n,
             reserve_j: 0.0,
         };
         (
-            wanted.force_n,
-            end.send(&moment, &handle, &written, &mut account),
+            demand.force_n,
+            end.send(&inputs, &handle, &written, &mut tank),
         )
     };
     let (alone_n, alone) = sent(0.0, 1.0);
@@ -164,12 +164,12 @@ fn a_blade_whose_force_is_not_written_is_not_on_the_line() {
     assert!((none - without).abs() < 1e-12, "{none} {without}");
 }
 
-/// Stiffness of the spring that holds a blade \[N/m\], and how far a hand goes in a tick \[m\].
+/// Stiffness of the spring that holds a blade \[N/m\], and distance that a hand moves in a tick \[m\].
 const HELD_NPM: f64 = 1000.0;
 const WAY_M: f64 = 1e-5;
 
-/// A hand that pulls a blade into its spring and takes it nine tenths of the way back, beside a line whose other side has
-/// not moved and sends `wave`: a force that is held for a tick gives back k X dx more than went in, which on the last tenth
+/// A hand that pulls a blade into its spring and takes it nine tenths of the way back, beside a channel whose other side
+/// has not moved and sends `wave`. A force held for a tick gives back k X dx more than went in, which on the last tenth
 /// is rightly not paid.
 fn pulled_and_back(mode: Mode, wave: f64) {
     let params = CouplingParams {
@@ -177,7 +177,7 @@ fn pulled_and_back(mode: Mode, wave: f64) {
         tdpa_charge_n_max: 0.0,
         charge_n_max: 0.0,
         tank_nspm_max: 0.0,
-        catch_up_hz: 0.0,
+        catch_up_per_s: 0.0,
         ..CouplingParams::default()
     };
     let newest = HapticFrame {
@@ -185,62 +185,62 @@ fn pulled_and_back(mode: Mode, wave: f64) {
         wave_integral: [0.0; AXES],
         ..frame(2, 0.0)
     };
-    let moment = Moment {
+    let inputs = CouplingInputs {
         params: &params,
         impedance_nspm: 10.0,
         newest: &newest,
-        held: true,
+        fresh: true,
         dt_s: 1e-3,
     };
-    let (mut end, mut account) = (MasterEnd::default(), Reservoir::default());
+    let (mut end, mut tank) = (MasterEnd::default(), EnergyTank::default());
     let (mut at_m, mut written_n, mut blade_n) = (0.0, 0.0, 0.0);
-    // work of what is not the blade's, which is the line's
-    let (mut line_j, mut most_j) = (0.0, 0.0);
+    // work apart from the blade's, which belongs to the channel
+    let (mut channel_j, mut most_j) = (0.0, 0.0);
     for tick in 0..375 {
         let v: f64 = if tick < 200 { 0.01 } else { -0.01 };
         let moved_m = v.signum() * WAY_M;
         at_m += moved_m;
-        line_j += (written_n - blade_n) * moved_m;
-        account.deposit(1, written_n * moved_m);
-        end.book(1, written_n * moved_m, moved_m);
-        end.begin(&moment, &twin(&[0.0; AXES]));
-        let handle = AtHandle {
+        channel_j += (written_n - blade_n) * moved_m;
+        tank.deposit(1, written_n * moved_m);
+        end.record_work(1, written_n * moved_m, moved_m);
+        end.begin_tick(&inputs, &twin(&[0.0; AXES]));
+        let handle = HandleAxis {
             axis: 1,
             velocity_mps: v,
-            smooth_mps: v,
-            edge_n: -HELD_NPM * at_m,
-            ..AtHandle::default()
+            smoothed_mps: v,
+            blade_force_n: -HELD_NPM * at_m,
+            ..HandleAxis::default()
         };
-        let wanted = end.demand(&moment, &handle, &account);
-        // the controller of waves has the line's own work to control
-        let acted = mode != Mode::WaveTdpa && wanted.events != 0;
-        assert!(!acted, "{mode:?}, tick {tick}: {:?}", wanted.events);
-        written_n = wanted.force_n;
-        blade_n = -handle.edge_n;
-        let written = Written {
+        let demand = end.demand(&inputs, &handle, &tank);
+        // the controller of waves must control the channel's own work
+        let acted = mode != Mode::WaveTdpa && demand.events != 0;
+        assert!(!acted, "{mode:?}, tick {tick}: {:?}", demand.events);
+        written_n = demand.force_n;
+        blade_n = -handle.blade_force_n;
+        let written = CommandedForce {
             force_n: written_n,
             reserve_j: 0.0,
         };
-        end.send(&moment, &handle, &written, &mut account);
-        // a force that is a tick old takes something out again where the hand turns, and it is not shipped twice
-        most_j = f64::max(most_j, line_j);
+        end.send(&inputs, &handle, &written, &mut tank);
+        // a force that is a tick old returns energy where the hand turns, and that is not sent twice
+        most_j = f64::max(most_j, channel_j);
         assert!(
-            account.sent_j()[1] < most_j + 1e-12,
-            "{mode:?}, tick {tick}: {account:?}, {most_j} J came in"
+            tank.sent_j()[1] < most_j + 1e-12,
+            "{mode:?}, tick {tick}: {tank:?}, {most_j} J came in"
         );
         let drained = tick == 199 && wave > 0.0;
         assert!(
-            !drained || line_j < -2e-4,
-            "{mode:?}: {line_j} J of the line"
+            !drained || channel_j < -2e-4,
+            "{mode:?}: {channel_j} J of the line"
         );
     }
-    assert!(account.level_j()[1] > 0.0, "{mode:?}: {account:?}");
+    assert!(tank.level_j()[1] > 0.0, "{mode:?}: {tank:?}");
 }
 
 /// A blade was pulled into its spring, and that work went to the robot, which has no blade: when the hand went back, the
-/// account could not pay what held it.
+/// tank could not pay the force on the blade.
 #[test]
-fn issue_what_held_a_blade_was_shipped_to_the_robot() {
+fn issue_blade_energy_was_sent_to_the_robot() {
     for mode in [
         Mode::Wave,
         Mode::Tdpa,
@@ -252,8 +252,8 @@ fn issue_what_held_a_blade_was_shipped_to_the_robot() {
     }
 }
 
-/// A wave that pays out what never came in leaves a line short: what it sent then it took from the blade.
+/// A wave that returns energy that was never received leaves a channel short: it then took energy from the blade.
 #[test]
-fn issue_a_line_that_was_short_sent_what_held_a_blade() {
+fn issue_channel_deficit_took_the_blade_energy() {
     pulled_and_back(Mode::Wave, 0.05);
 }

@@ -9,11 +9,11 @@
 //! and two factors of one W differ by a rotation of the waves, so the factor here is Cholesky's: no
 //! eigenvectors, the same bits everywhere. Both ends must use the same W.
 //!
-//! No session uses this: there W is diagonal, one b an axis (`impedance_ratio` of `CouplingParams`), and the waves of each axis are those of `wave` (test below). With a W that
-//! couples axes only the sum over the axes is passive: one axis may give back what another took in. The
-//! account, the guards and the judge promise more, each axis by itself; they would have to run in the
-//! eigenvectors of W, where the box of a workspace and of its force limits is none any more. This is for a
-//! program of its own whose device has its stiff axes in another frame than its limits.
+//! No session uses this: there W is diagonal, one b an axis (`impedance_ratio` of `CouplingParams`), and the waves of
+//! each axis are those of `wave` (test below). With a W that couples axes only the sum over the axes is passive: one axis
+//! may give back the energy of another. Tank, guards and judge guarantee passivity of each axis. They would have to run in
+//! the eigenvectors of W, where the limits of a workspace and of its forces are no box any more. This serves programs of
+//! their own whose device has its stiff axes in another frame than its limits.
 //!
 //! | symbol | is | unit |
 //! |---|---|---|
@@ -28,7 +28,7 @@ use super::super::wave;
 /// A vector of N axes.
 type Vector<const N: usize> = [f64; N];
 
-/// A matrix of wave impedances that cannot be used.
+/// Errors of a matrix of wave impedances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum MatrixError {
     /// An element differs from its mirror image, or is not a number.
@@ -49,7 +49,7 @@ struct WaveMatrix<const N: usize> {
 }
 
 impl<const N: usize> WaveMatrix<N> {
-    /// Factor W \[N s/m\], row by row.
+    /// Factors W \[N s/m\], row by row.
     ///
     /// # Errors
     /// [`MatrixError`] if W is not symmetric (to 1e-9 of its elements) or not positive definite.
@@ -58,7 +58,7 @@ impl<const N: usize> WaveMatrix<N> {
         for row in 0..N {
             for column in row..N {
                 let (here, mirrored) = (impedance_nspm[row][column], impedance_nspm[column][row]);
-                // written so that what is not a number is refused
+                // written so that not-a-number is refused
                 let equal = (here - mirrored).abs() <= 1e-9 * here.abs().max(mirrored.abs());
                 if !equal {
                     return Err(MatrixError::NotSymmetric(row, column));
@@ -78,12 +78,12 @@ impl<const N: usize> WaveMatrix<N> {
         Ok(Self { factor })
     }
 
-    /// The wave from master to slave, `u = (R v + R^-T F) / sqrt 2`.
+    /// Wave from master to slave, `u = (R v + R^-T F) / sqrt 2`.
     fn forward(&self, v_mps: &Vector<N>, f_n: &Vector<N>) -> Vector<N> {
         combine(&self.times(v_mps), &self.over_transposed(f_n), 1.0)
     }
 
-    /// The wave from slave to master, `w = (R v - R^-T F) / sqrt 2`.
+    /// Wave from slave to master, `w = (R v - R^-T F) / sqrt 2`.
     fn backward(&self, v_mps: &Vector<N>, f_n: &Vector<N>) -> Vector<N> {
         combine(&self.times(v_mps), &self.over_transposed(f_n), -1.0)
     }
@@ -117,8 +117,8 @@ impl<const N: usize> WaveMatrix<N> {
     fn over(&self, x: &Vector<N>) -> Vector<N> {
         let mut found = [0.0; N];
         for row in (0..N).rev() {
-            let known: f64 = (row + 1..N).map(|k| self.factor[row][k] * found[k]).sum();
-            found[row] = (x[row] - known) / self.factor[row][row];
+            let solved: f64 = (row + 1..N).map(|k| self.factor[row][k] * found[k]).sum();
+            found[row] = (x[row] - solved) / self.factor[row][row];
         }
         found
     }
@@ -127,8 +127,8 @@ impl<const N: usize> WaveMatrix<N> {
     fn over_transposed(&self, x: &Vector<N>) -> Vector<N> {
         let mut found = [0.0; N];
         for row in 0..N {
-            let known: f64 = (0..row).map(|k| self.factor[k][row] * found[k]).sum();
-            found[row] = (x[row] - known) / self.factor[row][row];
+            let solved: f64 = (0..row).map(|k| self.factor[k][row] * found[k]).sum();
+            found[row] = (x[row] - solved) / self.factor[row][row];
         }
         found
     }
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn a_diagonal_is_the_waves_of_each_axis(
+    fn diagonal_matrix_gives_the_waves_of_each_axis(
         b in prop::array::uniform3(0.1f64..100.0), v in prop::array::uniform3(-1.0f64..1.0),
         f in prop::array::uniform3(-20.0f64..20.0),
     ) {
@@ -188,7 +188,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_impedance_is_refused() {
+fn invalid_impedance_matrix_is_refused() {
     let refused = |matrix| WaveMatrix::<2>::new(&matrix).expect_err("none");
     assert_eq!(
         refused([[1.0, 2.0], [3.0, 9.0]]),

@@ -1,4 +1,4 @@
-//! The link model against the laws that its parameters name.
+//! Link model against the distributions that its parameters state.
 
 use super::super::params::QUEUE_PACKETS_MAX;
 use super::*;
@@ -28,16 +28,16 @@ fn dues(fates: &[Fate]) -> Vec<Time> {
     fates.iter().filter_map(due).collect()
 }
 
-/// Whether a share is what a probability gives, within three standard deviations; `bunch` is
+/// True if a share agrees with a probability within three standard deviations; `variance_factor` is
 /// the factor by which a chain widens the variance of independent draws.
-fn within_three_sigma(hits: u64, count: u64, probability: f64, bunch: f64) -> bool {
+fn within_three_sigma(hits: u64, count: u64, probability: f64, variance_factor: f64) -> bool {
     let n = count as f64;
-    let sigma = (probability * (1.0 - probability) * n * bunch).sqrt();
+    let sigma = (probability * (1.0 - probability) * n * variance_factor).sqrt();
     (hits as f64 - n * probability).abs() <= 3.0 * sigma
 }
 
 #[test]
-fn rates_are_those_asked_for() {
+fn rates_match_the_parameters() {
     let params = LinkParams {
         oneway_ms: 20.0,
         loss: 0.02,
@@ -57,12 +57,12 @@ fn rates_are_those_asked_for() {
     // A second route to the overtaking rate: due times that fall below the one before.
     let dues = dues(&fates);
     let falls = dues.windows(2).filter(|pair| pair[1] < pair[0]).count() as u64;
-    assert_eq!(falls, stats.overtook);
+    assert_eq!(falls, stats.reordered);
     assert!(within_three_sigma(falls, accepted, 0.03, 1.0));
 }
 
 #[test]
-fn bursts_have_the_mean_length_and_loss_asked_for() {
+fn bursts_have_the_requested_mean_length_and_loss() {
     for (loss, burst) in [(0.02, 5.0), (0.1, 20.0), (0.3, 2.0)] {
         let params = LinkParams {
             loss,
@@ -82,13 +82,18 @@ fn bursts_have_the_mean_length_and_loss_asked_for() {
         // Successive losses of a chain are correlated with r = stay - enter, which widens the
         // variance of their mean by (1 + r) / (1 - r).
         let (enter, stay) = params.loss_after();
-        let bunch = (1.0 + stay - enter) / (1.0 - stay + enter);
-        assert!(within_three_sigma(stats.lost, stats.offered, loss, bunch));
+        let variance_factor = (1.0 + stay - enter) / (1.0 - stay + enter);
+        assert!(within_three_sigma(
+            stats.lost,
+            stats.offered,
+            loss,
+            variance_factor
+        ));
     }
 }
 
 #[test]
-fn independent_losses_come_in_bursts_of_their_own_mean() {
+fn independent_losses_have_geometric_bursts() {
     let params = LinkParams {
         loss: 0.3,
         ..LinkParams::default()
@@ -121,7 +126,7 @@ fn same_seed_same_fates_other_seed_other_fates() {
 }
 
 #[test]
-fn one_changed_parameter_leaves_the_drops_alone() {
+fn changing_one_parameter_keeps_the_drops() {
     let losses = |params| {
         let fates = fates(&mut model(params, 9), 5_000);
         fates
@@ -152,8 +157,8 @@ fn order_is_kept_unless_jitter_may_change_it() {
         duplicate: 0.1,
         ..LinkParams::default()
     };
-    let kept = dues(&fates(&mut model(params, 1), 20_000));
-    assert!(kept.is_sorted());
+    let ordered = dues(&fates(&mut model(params, 1), 20_000));
+    assert!(ordered.is_sorted());
     params.jitter_reorders = true;
     let mixed = dues(&fates(&mut model(params, 1), 20_000));
     let falls = mixed.windows(2).filter(|pair| pair[1] < pair[0]).count();
@@ -165,7 +170,7 @@ fn order_is_kept_unless_jitter_may_change_it() {
 }
 
 #[test]
-fn waiting_for_the_packet_before_adds_to_the_mean_delay() {
+fn keeping_order_increases_the_mean_delay() {
     // Expected: mean of max(U_0, U_1 - 1 ms, U_2 - 2 ms, ...), U uniform in +-jitter,
     // integrated here from the product of their distribution functions.
     for jitter_ms in [2.0, 10.0] {
@@ -275,7 +280,7 @@ fn changing_the_network_keeps_the_queue_clock_and_the_random_state() {
 }
 
 #[test]
-fn outage_cuts_in_turn_from_the_first_packet() {
+fn outage_cycle_begins_with_the_first_packet() {
     let params = LinkParams {
         outage: Some(Outage {
             on_s: 0.3,
@@ -290,7 +295,7 @@ fn outage_cuts_in_turn_from_the_first_packet() {
         let cut = fate == Fate::Dropped(DropCause::Outage);
         assert_eq!(cut, k % 400 >= 300, "packet {k}");
     }
-    assert_eq!(link.stats().cut, 1000);
+    assert_eq!(link.stats().dropped_in_outage, 1000);
 }
 
 #[test]
@@ -370,7 +375,7 @@ proptest! {
         }
         prop_assert_eq!(link.departures.capacity(), room, "it allocated");
         let stats = link.stats();
-        let ends = stats.delivered + stats.lost + stats.cut + stats.overflowed;
+        let ends = stats.delivered + stats.lost + stats.dropped_in_outage + stats.overflowed;
         prop_assert_eq!(ends, stats.offered);
     }
 }

@@ -1,47 +1,48 @@
-//! Trials with a person: what is asked in a page, in which order, and what the page may know.
+//! Trials with a person: questions on a page, their order, and the facts that the page receives.
 //!
-//! A person is asked the same as a simulated observer, by the same protocols, and the answers go to the same tables
-//! under another name: a folder holds rows of one observer, as whose they are is part of the trial's hash. The order of
-//! rows, and which interval of a comparison has the more, are drawn from seeds, so an aborted row is gone on with as it
-//! was ([`kept`]). What a page is told ([`sight`]) names neither. Source: ours; two intervals after Green and Swets 1966.
+//! A person answers the same questions as a simulated observer, by the same protocols, and the answers go to the same
+//! tables under another name. A folder holds rows of one observer, who is part of the trial's hash. The order of
+//! rows, and the interval of a comparison with the larger stimulus, are drawn from seeds, so an interrupted row is
+//! continued unchanged ([`answer_file`]). The facts of a page (`page_facts`) contain neither. Source: ours; two
+//! intervals after Green and Swets 1966.
 
-pub mod desk;
-pub mod kept;
+pub mod answer_file;
+pub mod controller;
 pub mod search;
 pub mod sitting;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::file::Kind;
-use super::plan::Cell;
-use super::psycho::WrongField;
+use super::file::TrialKind;
+use super::plan::PlannedRow;
+use crate::messages::within;
 
-/// Relative difference of a practice comparison: plain to anybody.
-pub(crate) const PRACTICE: f64 = 1.5;
+/// Relative difference of a practice comparison: obvious to anybody.
+pub(crate) const PRACTICE_DIFFERENCE: f64 = 1.5;
 
-/// Whose answers those of a trial are.
+/// Source of the answers of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Who {
-    /// A formula's.
+pub enum Respondent {
+    /// Simulated observer.
     #[default]
     Simulated,
-    /// A person's, by a code that says nothing else of them.
+    /// Person, by a code without personal data.
     Person(String),
-    /// Those of a program that clicks, by its name.
+    /// Program that clicks, by its name.
     Machine(String),
 }
 
-/// How a program that clicks names itself.
+/// Prefix of the codes of programs.
 const MACHINE: &str = "machine";
 
-impl Who {
-    /// Of a code: letters, digits, `-` and `_`; what begins with `machine` is no person.
+impl Respondent {
+    /// Respondent of a code: letters, digits, `-` and `_`; a code that begins with `machine` is a program.
     ///
     /// # Errors
-    /// What a code may be.
-    pub fn coded(code: &str) -> Result<Self, String> {
+    /// Description of a valid code.
+    pub fn from_code(code: &str) -> Result<Self, String> {
         let known = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if code.is_empty() || code.len() > 32 || !code.chars().all(known) {
             return Err(
@@ -57,9 +58,9 @@ impl Who {
         Ok(of(code.to_owned()))
     }
 
-    /// What answers: the column `observer`.
+    /// Kind of respondent: the column `observer`.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Simulated => "simulated",
             Self::Person(_) => "person",
@@ -67,7 +68,7 @@ impl Who {
         }
     }
 
-    /// Who answers: the column `participant`, which a formula has not.
+    /// Code: the column `participant`; none for a simulated observer.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -76,9 +77,9 @@ impl Who {
         }
     }
 
-    /// In words, for a page; `handle` is what led the handle.
+    /// Description for a page; `handle` is the device of the handle.
     #[must_use]
-    pub fn words(&self, handle: &str) -> String {
+    pub(crate) fn description(&self, handle: &str) -> String {
         match self {
             Self::Simulated => "simulated observer".into(),
             Self::Person(code) => format!("person {code}, with the {handle}"),
@@ -89,11 +90,11 @@ impl Who {
     }
 }
 
-/// How a person is asked.
+/// Parameters of a trial with a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PersonParams {
-    /// Comparisons or searches to begin with that do not count, and whose answers are told.
+    /// Number of initial practice comparisons or searches, which do not count and give feedback.
     pub practice: u32,
     /// Comparisons between two breaks.
     pub pause_every: u32,
@@ -119,63 +120,40 @@ impl PersonParams {
     ///
     /// # Errors
     /// The first field that is out of its range.
-    pub fn validate(&self) -> Result<(), WrongField> {
-        let within =
-            |name, value: f64, low: f64, high: f64, expected| match (low..=high).contains(&value) {
-                true => Ok(()),
-                false => Err((name, value.to_string(), expected)),
-            };
-        within(
-            "person.practice",
-            self.practice.into(),
-            0.0,
-            100.0,
-            "0 to 100",
-        )?;
-        within(
-            "person.pause_every",
-            self.pause_every.into(),
-            1.0,
-            10_000.0,
-            "1 to 10000",
-        )?;
-        within(
-            "person.interval_s",
-            self.interval_s,
-            1.0,
-            120.0,
-            "1 to 120 s",
-        )?;
-        within("person.search_s", self.search_s, 1.0, 3600.0, "1 to 3600 s")
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        within("person.practice", self.practice.into(), 0.0..=100.0, "")?;
+        within("person.pause_every", self.pause_every.into(), 1.0..=1e4, "")?;
+        within("person.interval_s", self.interval_s, 1.0..=120.0, "s")?;
+        within("person.search_s", self.search_s, 1.0..=3600.0, "s")
     }
 }
 
-/// Where in a trial a person is.
+/// Phase of a sitting.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Phase {
-    /// Before the first, or after a break.
+pub(crate) enum SittingPhase {
+    /// Waits before the first comparison, or after a break.
     Ready,
-    /// Feeling one of two intervals, 1 or 2.
+    /// Presents interval 1 or 2.
     Interval(u8),
-    /// Stopped, until it is enabled; what was stopped is then felt again.
+    /// Stopped until enabled again; the interval is then repeated.
     Stopped,
-    /// Between the two.
+    /// Pauses between the intervals.
     Gap,
-    /// To answer.
+    /// Waits for the answer.
     Ask,
-    /// Looking for a lump.
+    /// Searches for a lump.
     Search,
     /// A break.
     Break,
-    /// Told what was right, which only practice is.
-    Told(bool),
-    /// All is done.
+    /// Feedback of practice: true for a right answer.
+    Feedback(bool),
+    /// All rows are done.
     Done,
 }
 
-/// Where in the trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Place {
+/// Progress of a sitting.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct SittingProgress {
     /// Number of the comparison in its block, from 1; 0 before it begins.
     pub number: u32,
     /// Comparisons of a block.
@@ -184,73 +162,69 @@ pub struct Place {
     pub block: usize,
     /// Blocks.
     pub blocks: usize,
-    /// Whether it does not count.
+    /// True for practice, which does not count.
     pub practice: bool,
 }
 
-/// What a page is told: where it is, what is asked, and how long there is. Neither condition nor order.
-#[must_use]
-pub fn sight(kind: Kind, place: &Place, phase: Phase, limit_s: f64) -> Value {
-    let (name, interval) = match phase {
-        Phase::Ready => ("ready", 0),
-        Phase::Interval(number) => ("interval", number),
-        Phase::Stopped => ("stopped", 0),
-        Phase::Gap => ("gap", 0),
-        Phase::Ask => ("ask", 0),
-        Phase::Search => ("search", 0),
-        Phase::Break => ("break", 0),
-        Phase::Told(_) => ("told", 0),
-        Phase::Done => ("done", 0),
-    };
-    let right = match phase {
-        Phase::Told(right) => Some(right),
-        _ => None,
+/// Facts for a page: progress, question, and time limit. Neither condition nor order.
+pub(crate) fn page_facts(
+    kind: TrialKind,
+    progress: &SittingProgress,
+    phase: SittingPhase,
+    limit_s: f64,
+) -> Value {
+    let (name, interval, right) = match phase {
+        SittingPhase::Ready => ("ready", 0, None),
+        SittingPhase::Interval(number) => ("interval", number, None),
+        SittingPhase::Stopped => ("stopped", 0, None),
+        SittingPhase::Gap => ("gap", 0, None),
+        SittingPhase::Ask => ("ask", 0, None),
+        SittingPhase::Search => ("search", 0, None),
+        SittingPhase::Break => ("break", 0, None),
+        SittingPhase::Feedback(right) => ("told", 0, Some(right)),
+        SittingPhase::Done => ("done", 0, None),
     };
     json!({
         "phase": name,
         "interval": interval,
         "right": right,
         "question": question(kind),
-        "search": kind == Kind::Search,
+        "search": kind == TrialKind::Search,
         "limit_s": limit_s,
-        "number": place.number,
-        "of": place.of,
-        "block": place.block,
-        "blocks": place.blocks,
-        "practice": place.practice,
+        "number": progress.number,
+        "of": progress.of,
+        "block": progress.block,
+        "blocks": progress.blocks,
+        "practice": progress.practice,
     })
 }
 
-fn question(kind: Kind) -> &'static str {
+fn question(kind: TrialKind) -> &'static str {
     match kind {
-        Kind::Delay => "Which of the two answered later?",
-        Kind::Search => "Where is the lump?",
+        TrialKind::Delay => "Which of the two answered later?",
+        TrialKind::Search => "Where is the lump?",
         _ => "Which of the two was stiffer?",
     }
 }
 
-/// Whether the first interval has the more, of a comparison of a row: drawn from the row's seed.
-#[must_use]
+/// True if the first interval of a comparison has the larger stimulus: drawn from the row's seed.
 pub(crate) fn more_is_first(row_seed: u64, number: u32) -> bool {
-    draw(row_seed, b"order", u64::from(number)) & 1 == 0
+    draw_number(row_seed, b"order", u64::from(number)) & 1 == 0
 }
 
-/// The rows in the order in which a person meets them: drawn from the trial's hash and the code.
-pub(crate) fn deal(cells: &mut [Cell], hash: &str, code: &str) {
-    let mut seed = Xxh3::new();
-    seed.update(hash.as_bytes());
-    seed.update(code.as_bytes());
-    let seed = seed.digest();
-    cells.sort_by_key(|cell| draw(seed, b"row", cell.index as u64));
+/// Shuffles the rows into the order for a person: drawn from the trial's hash and the code.
+pub(crate) fn shuffle_rows(planned_rows: &mut [PlannedRow], hash: &str, code: &str) {
+    let seed = xxh3_64([hash, code].concat().as_bytes());
+    planned_rows.sort_by_key(|planned| draw_number(seed, b"row", planned.index as u64));
 }
 
-/// A number of a seed, a purpose and a count.
+/// Number drawn from a seed, a purpose and a count.
 #[must_use]
-pub fn draw(seed: u64, what: &[u8], count: u64) -> u64 {
+pub(crate) fn draw_number(seed: u64, purpose: &[u8], count: u64) -> u64 {
     let mut hash = Xxh3::with_seed(seed);
-    hash.update(what);
+    hash.update(purpose);
     hash.update(&count.to_le_bytes());
-    // the lowest bit of this hash is as good as any
+    // all bits of this hash are equally good
     hash.digest()
 }
 
@@ -259,20 +233,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_no_name_and_a_machine_is_no_person() {
-        assert_eq!(Who::coded("P07"), Ok(Who::Person("P07".into())));
-        let machine = Who::coded("machine-test").expect("a code");
+    fn codes_distinguish_persons_and_machines() {
+        assert_eq!(
+            Respondent::from_code("P07"),
+            Ok(Respondent::Person("P07".into()))
+        );
+        let machine = Respondent::from_code("machine-test").expect("a code");
         assert_eq!(
             (machine.kind(), machine.code()),
             ("machine", Some("machine-test"))
         );
         for bad in ["", "a b", "x/../y", &"x".repeat(33)] {
-            assert!(Who::coded(bad).is_err(), "{bad}");
+            assert!(Respondent::from_code(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn either_interval_has_the_more_equally_often_and_the_seed_says_which() {
+    fn larger_interval_is_balanced_and_drawn_from_seed() {
         let of = |seed| {
             (0..2000)
                 .filter(|&number| more_is_first(seed, number))
@@ -292,33 +269,43 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_dealt_by_code() {
-        let cells = |code| {
-            let cell = |index| Cell {
+    fn row_order_is_drawn_from_code() {
+        let order = |code| {
+            let planned = |index| PlannedRow {
                 index,
                 condition: 0,
                 seed: 1,
                 repeat: index,
             };
-            let mut cells: Vec<Cell> = (0..20).map(cell).collect();
-            deal(&mut cells, "hash", code);
-            cells.iter().map(|cell| cell.index).collect::<Vec<_>>()
+            let mut planned_rows: Vec<PlannedRow> = (0..20).map(planned).collect();
+            shuffle_rows(&mut planned_rows, "hash", code);
+            planned_rows
+                .iter()
+                .map(|planned| planned.index)
+                .collect::<Vec<_>>()
         };
-        assert_eq!(cells("a"), cells("a"));
-        assert_ne!(cells("a"), cells("b"));
-        assert_ne!(cells("a"), (0..20).collect::<Vec<_>>());
+        assert_eq!(order("a"), order("a"));
+        assert_ne!(order("a"), order("b"));
+        assert_ne!(order("a"), (0..20).collect::<Vec<_>>());
     }
 
     #[test]
-    fn what_a_page_is_told_of_both_intervals_differs_by_their_number_only() {
-        let place = Place {
+    fn page_facts_of_intervals_differ_only_by_number() {
+        let progress = SittingProgress {
             number: 3,
             of: 40,
             block: 1,
             blocks: 4,
             practice: false,
         };
-        let of = |number| sight(Kind::Stiffness, &place, Phase::Interval(number), 8.0);
+        let of = |number| {
+            page_facts(
+                TrialKind::Stiffness,
+                &progress,
+                SittingPhase::Interval(number),
+                8.0,
+            )
+        };
         let (mut first, mut second) = (of(1), of(2));
         for one in [&mut first, &mut second] {
             let number = one.as_object_mut().expect("an object").remove("interval");

@@ -1,78 +1,68 @@
-//! Psychophysics with a simulated observer: which differences survive the channel?
+//! Psychophysics with a simulated observer: detectability of differences through the channel.
 //!
 //! Nothing here is about people. The observer ([`observer`]) is a formula with a programmed Weber fraction
-//! and lapses; what it is shown comes from sessions in virtual time ([`show`]), and the protocol asks it
-//! ([`mod@asked`] keeps what was asked and answered): [`constant`] stimuli, the weighted up-down [`staircase`] of
-//! Kaernbach 1991, or [`quest`] of Watson and Pelli 1983. All of them look for the same threshold: the relative difference that is told right in
-//! `TARGET` of two-alternative answers without lapses.
+//! and lapses; its stimuli come from sessions in virtual time ([`stimulus`]), and a protocol chooses the
+//! differences ([`forced_choice`] stores questions and answers): [`constant`] stimuli, the weighted up-down
+//! [`staircase`] of Kaernbach 1991, or [`quest`] of Watson and Pelli 1983. All of them estimate the same threshold:
+//! the relative difference with the share `TARGET` of right two-alternative answers without lapses.
 
-pub mod asked;
-pub mod constant;
-pub mod observer;
-pub mod quest;
-pub mod show;
-pub mod staircase;
+mod constant;
+pub(crate) mod forced_choice;
+mod observer;
+mod quest;
+mod staircase;
+pub(crate) mod stimulus;
 
 use serde::{Deserialize, Serialize};
 
-pub use asked::{Asked, Told};
-pub use observer::Observer;
+use crate::messages::{within, wrong};
+
+pub(crate) use forced_choice::ForcedChoice;
+pub(crate) use observer::Observer;
 
 /// Share of right answers that defines the threshold, lapses aside.
 pub(crate) const TARGET: f64 = 0.75;
 
-/// Largest share of comparisons without a measured press at which a threshold is still given (ours): with
-/// more it is the prior or a few lucky presses that speak.
+/// Largest share of comparisons without a measured press for which a threshold is estimated (ours): with
+/// more, the prior or a few presses would decide it.
 pub(crate) const UNMEASURED_MAX: f64 = 0.1;
 
 /// Quantile of the normal distribution at [`TARGET`].
 pub(crate) const Z_TARGET: f64 = 0.674_489_750_196_081_7;
 
-/// Least and largest relative difference that a protocol shows.
+/// Least and largest relative difference of a protocol.
 pub(crate) const LEVELS: (f64, f64) = (0.002, 1.5);
 
-/// How the next difference is chosen, and how the threshold is estimated.
+/// Protocol: choice of the next difference, and estimation of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Protocol {
-    /// The same differences again and again, and a psychometric function through the answers.
+pub enum PsychoProtocol {
+    /// Constant stimuli: the same differences repeatedly, and a psychometric function through the answers.
     Constant,
-    /// A little easier after a wrong answer, a third of that harder after a right one.
+    /// Weighted up-down staircase: easier after a wrong answer, a third of that harder after a right one.
     WeightedUpDown,
-    /// At the mean of what is believed of the threshold.
+    /// QUEST: at the posterior mean of the threshold.
     #[default]
     Quest,
 }
 
-impl Protocol {
-    /// Name as in a file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::WeightedUpDown => "weighted-up-down",
-            Self::Quest => "quest",
-        }
-    }
-}
-
-/// What is asked of whom.
+/// Parameters of protocol and observer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PsychoParams {
     /// The protocol.
-    pub protocol: Protocol,
+    pub protocol: PsychoProtocol,
     /// Answers in a run.
     pub trials: u32,
-    /// Programmed Weber fraction of the observer: the relative difference that it tells right in three of
-    /// four answers.
+    /// Programmed Weber fraction of the observer: the relative difference with three right answers in
+    /// four.
     pub weber: f64,
-    /// Share of answers that the observer gives blindly.
+    /// Share of the observer's answers that are guesses.
     pub lapse: f64,
     /// Reference of the comparison: stiffness \[N/m\], round trip \[ms\], or stiffness beside the lump \[N/m\];
-    /// nothing takes what suits the kind.
+    /// none for the default of the kind.
     pub reference: Option<f64>,
-    /// Relative differences of constant stimuli; nothing takes six from a fifth of the programmed
+    /// Relative differences of constant stimuli; empty for six from a fifth of the programmed
     /// fraction to three times it.
     pub levels: Vec<f64>,
     /// Length of one interval \[s\]: one press of a sine.
@@ -82,7 +72,7 @@ pub struct PsychoParams {
 impl Default for PsychoParams {
     fn default() -> Self {
         Self {
-            protocol: Protocol::Quest,
+            protocol: PsychoProtocol::Quest,
             trials: 60,
             weber: 0.15,
             lapse: 0.02,
@@ -93,41 +83,32 @@ impl Default for PsychoParams {
     }
 }
 
-/// A field that cannot be used: its name, what it is, and what would be right.
-pub type WrongField = (&'static str, String, &'static str);
-
 impl PsychoParams {
     /// Checks every field.
     ///
     /// # Errors
     /// The first field that is out of its range.
-    pub fn validate(&self) -> Result<(), WrongField> {
-        let number = |name, value: f64, low: f64, high: f64, expected| {
-            if (low..=high).contains(&value) {
-                Ok(())
-            } else {
-                Err((name, value.to_string(), expected))
-            }
-        };
-        let trials = f64::from(self.trials);
-        number("psycho.trials", trials, 4.0, 10_000.0, "4 to 10000")?;
-        number("psycho.weber", self.weber, 0.01, 1.0, "0.01 to 1")?;
-        number("psycho.lapse", self.lapse, 0.0, 0.2, "0 to 0.2")?;
-        let interval_s = self.interval_s;
-        number("psycho.interval_s", interval_s, 0.2, 60.0, "0.2 to 60 s")?;
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        within("psycho.trials", self.trials.into(), 4.0..=1e4, "")?;
+        within("psycho.weber", self.weber, 0.01..=1.0, "")?;
+        within("psycho.lapse", self.lapse, 0.0..=0.2, "")?;
+        within("psycho.interval_s", self.interval_s, 0.2..=60.0, "s")?;
         if let Some(reference) = self.reference {
-            number("psycho.reference", reference, 0.1, 1e5, "0.1 to 100000")?;
+            within("psycho.reference", reference, 0.1..=1e5, "")?;
         }
-        let expected = "differences from 0.002 to 1.5, at least three";
+        let refused = |found: String| {
+            let expected = "differences from 0.002 to 1.5, at least three";
+            Err(wrong("psycho.levels", found, expected))
+        };
         if !self.levels.is_empty() && self.levels.len() < 3 {
-            return Err(("psycho.levels", format!("{:?}", self.levels), expected));
+            return refused(format!("{:?}", self.levels));
         }
-        let mut levels = self.levels.iter();
-        levels.try_for_each(|&level| number("psycho.levels", level, LEVELS.0, LEVELS.1, expected))
+        let outside = |level: &&f64| !(LEVELS.0..=LEVELS.1).contains(*level);
+        let first = self.levels.iter().find(outside);
+        first.map_or(Ok(()), |level| refused(level.to_string()))
     }
 
     /// Differences of constant stimuli.
-    #[must_use]
     pub(crate) fn differences(&self) -> Vec<f64> {
         if !self.levels.is_empty() {
             return self.levels.clone();
@@ -138,68 +119,56 @@ impl PsychoParams {
     }
 }
 
-/// One answer of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Relative difference that was set.
-    pub difference: f64,
-    /// Whether it was told right.
-    pub right: bool,
-}
-
-/// What a run found.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// Estimated threshold: the relative difference told right in `TARGET` of the answers; nothing if
+pub(crate) struct PsychoResult {
+    /// Estimated threshold: the relative difference with the share `TARGET` of right answers; none if
     /// more than `UNMEASURED_MAX` of the comparisons could not be measured.
-    pub threshold: Option<f64>,
+    pub(crate) threshold: Option<f64>,
+    /// Programmed Weber fraction of a simulated observer.
+    pub(crate) weber: f64,
     /// Every comparison in its order.
-    pub asked: Vec<Asked>,
-    /// Share of the comparisons that could not be measured; they gave no answer.
-    pub unmeasured_share: f64,
+    pub(crate) choices: Vec<ForcedChoice>,
+    /// Share of the comparisons that could not be measured and so have no answer.
+    pub(crate) unmeasured_share: f64,
 }
 
-impl Found {
-    /// The answers in their order.
-    pub fn answers(&self) -> impl Iterator<Item = Answer> {
-        self.asked.iter().filter_map(Asked::answer)
-    }
-}
-
-/// Asks through a run: `tell` is given the number of the comparison, from 0, and a relative difference, and says
-/// what was shown and told.
+/// Runs a protocol: `answer_to` gets the number of the comparison, from 0, and a relative difference, and returns
+/// stimuli and answer.
 ///
 /// # Errors
-/// What `tell` refuses.
-pub fn run<E>(
+/// Errors of `answer_to`.
+pub(crate) fn run_protocol<E>(
     params: &PsychoParams,
-    mut tell: impl FnMut(u32, f64) -> Result<Told, E>,
-) -> Result<Found, E> {
-    let mut asked: Vec<Asked> = Vec::with_capacity(params.trials as usize);
+    mut answer_to: impl FnMut(u32, f64) -> Result<ForcedChoice, E>,
+) -> Result<PsychoResult, E> {
+    let mut choices: Vec<ForcedChoice> = Vec::with_capacity(params.trials as usize);
     let differences = params.differences();
     let mut quest = quest::Quest::new(params.lapse);
-    let mut stairs = staircase::Staircase::new();
+    let mut staircase = staircase::Staircase::new();
     for number in 0..params.trials {
         let difference = match params.protocol {
-            Protocol::Constant => differences[number as usize % differences.len()],
-            Protocol::WeightedUpDown => stairs.next(),
-            Protocol::Quest => quest.next(),
+            PsychoProtocol::Constant => differences[number as usize % differences.len()],
+            PsychoProtocol::WeightedUpDown => staircase.next(),
+            PsychoProtocol::Quest => quest.next(),
         };
-        let told = tell(number, difference)?;
-        if let Some(right) = told.right {
-            stairs.answer(right);
+        let answered = answer_to(number, difference)?;
+        if let Some(right) = answered.right {
+            staircase.answer(right);
             quest.answer(difference, right);
         }
-        asked.push(Asked::new(difference, told));
+        choices.push(answered);
     }
-    let unmeasured = asked.iter().filter(|one| one.answer().is_none()).count();
+    let unmeasured = choices.iter().filter(|one| one.right.is_none()).count();
     let unmeasured_share = unmeasured as f64 / f64::from(params.trials.max(1));
-    let known = unmeasured < asked.len() && unmeasured_share <= UNMEASURED_MAX;
-    let last = asked.len().saturating_sub(1);
-    let threshold = known.then(|| asked::estimate(params, &asked, last));
-    Ok(Found {
-        threshold: threshold.flatten(),
-        asked,
+    let estimable = unmeasured < choices.len() && unmeasured_share <= UNMEASURED_MAX;
+    let threshold = estimable
+        .then(|| forced_choice::estimate(params, &choices))
+        .flatten();
+    Ok(PsychoResult {
+        threshold,
+        weber: params.weber,
+        choices,
         unmeasured_share,
     })
 }
@@ -208,8 +177,8 @@ pub fn run<E>(
 mod tests {
     use super::*;
 
-    /// Quartiles of what 200 runs of 60 answers find, the observer shown the differences themselves.
-    fn recovered(protocol: Protocol, weber: f64) -> [f64; 3] {
+    /// Quartiles of the thresholds of 200 runs of 60 answers, with the differences themselves as stimuli.
+    fn recovered(protocol: PsychoProtocol, weber: f64) -> [f64; 3] {
         let params = PsychoParams {
             protocol,
             weber,
@@ -218,9 +187,10 @@ mod tests {
         let mut found: Vec<f64> = (0..200)
             .map(|seed| {
                 let mut observer = Observer::new(weber, params.lapse, seed);
-                let tell = |_, d: f64| told(Some(observer.tells(100.0, 100.0 * (1.0 + d))));
-                let found = run(&params, tell).expect("tells");
-                assert_eq!(found.asked.len(), 60);
+                let answer_to =
+                    |_, d: f64| choice(d, Some(observer.chooses_more(100.0, 100.0 * (1.0 + d))));
+                let found = run_protocol(&params, answer_to).expect("answers");
+                assert_eq!(found.choices.len(), 60);
                 found.threshold.expect("all measured")
             })
             .collect();
@@ -228,22 +198,23 @@ mod tests {
         [49, 99, 149].map(|k| 0.5 * (found[k] + found[k + 1]))
     }
 
-    /// An answer to what was not shown by anything.
-    fn told(right: Option<bool>) -> Result<Told, ()> {
-        Ok(Told {
+    /// Answer without measured stimuli.
+    fn choice(difference: f64, right: Option<bool>) -> Result<ForcedChoice, ()> {
+        Ok(ForcedChoice {
+            difference,
             right,
-            ..Told::default()
+            ..ForcedChoice::default()
         })
     }
 
-    /// teleop goal 10: within 2 points in at most 60 answers, median of 200 runs. The table that it makes is shown by
+    /// teleop goal 10: within 2 points in at most 60 answers, median of 200 runs. Its table is printed by
     /// `cargo test --release --workspace --lib recovers_the_programmed -- --nocapture`.
     #[test]
     fn every_protocol_recovers_the_programmed_weber_fraction() {
         let all = [
-            Protocol::Constant,
-            Protocol::WeightedUpDown,
-            Protocol::Quest,
+            PsychoProtocol::Constant,
+            PsychoProtocol::WeightedUpDown,
+            PsychoProtocol::Quest,
         ];
         let mut missed = Vec::new();
         for protocol in all {
@@ -251,7 +222,7 @@ mod tests {
                 let [low, median, high] = recovered(protocol, weber);
                 println!(
                     "{:<17} {:>5.1} % programmed: median {:>5.2} %, half of the runs in {:>5.2} to {:>5.2} %",
-                    protocol.name(),
+                    crate::messages::name(&protocol),
                     1e2 * weber,
                     1e2 * median,
                     1e2 * low,
@@ -266,41 +237,41 @@ mod tests {
     }
 
     #[test]
-    fn a_deaf_observer_has_no_small_threshold() {
+    fn observer_without_difference_has_a_large_threshold() {
         let params = PsychoParams {
-            protocol: Protocol::WeightedUpDown,
+            protocol: PsychoProtocol::WeightedUpDown,
             ..PsychoParams::default()
         };
         let mut observer = Observer::new(0.15, 0.0, 4);
-        // what it is shown does not differ
-        let tell = |_, _| told(Some(observer.tells(100.0, 100.0)));
-        let found = run(&params, tell).expect("tells");
+        // the stimuli do not differ
+        let answer_to = |_, d| choice(d, Some(observer.chooses_more(100.0, 100.0)));
+        let found = run_protocol(&params, answer_to).expect("answers");
         assert!(found.threshold > Some(0.5), "{:?}", found.threshold);
     }
 
     #[test]
-    fn differences_stay_where_they_can_be_shown() {
-        for protocol in [Protocol::WeightedUpDown, Protocol::Quest] {
+    fn differences_stay_within_the_levels() {
+        for protocol in [PsychoProtocol::WeightedUpDown, PsychoProtocol::Quest] {
             for right in [true, false] {
                 let params = PsychoParams {
                     protocol,
                     trials: 200,
                     ..PsychoParams::default()
                 };
-                let found = run(&params, |_, _| told(Some(right))).expect("tells");
-                let within = |a: &Asked| (LEVELS.0..=LEVELS.1).contains(&a.difference);
-                assert!(found.asked.iter().all(within), "{protocol:?}");
+                let found = run_protocol(&params, |_, d| choice(d, Some(right))).expect("answers");
+                let within = |a: &ForcedChoice| (LEVELS.0..=LEVELS.1).contains(&a.difference);
+                assert!(found.choices.iter().all(within), "{protocol:?}");
                 assert!(found.threshold.is_some_and(f64::is_finite));
             }
         }
     }
 
     #[test]
-    fn what_could_not_be_measured_is_no_evidence_and_much_of_it_no_threshold() {
+    fn unmeasured_comparisons_are_ignored_and_too_many_yield_no_threshold() {
         for protocol in [
-            Protocol::Constant,
-            Protocol::WeightedUpDown,
-            Protocol::Quest,
+            PsychoProtocol::Constant,
+            PsychoProtocol::WeightedUpDown,
+            PsychoProtocol::Quest,
         ] {
             let params = PsychoParams {
                 protocol,
@@ -308,18 +279,24 @@ mod tests {
             };
             // of 60 comparisons one in `every` is not measured
             let of = |every: u32| {
-                let tell = |number: u32, difference: f64| {
+                let answer_to = |number: u32, difference: f64| {
                     let measured = !(number + 1).is_multiple_of(every);
-                    told(measured.then_some(difference > 0.15))
+                    choice(difference, measured.then_some(difference > 0.15))
                 };
-                run(&params, tell).expect("tells")
+                run_protocol(&params, answer_to).expect("answers")
             };
             let few = of(20);
-            assert_eq!((few.unmeasured_share, few.answers().count()), (0.05, 57));
+            assert_eq!(
+                (
+                    few.unmeasured_share,
+                    forced_choice::answers(&few.choices).count()
+                ),
+                (0.05, 57)
+            );
             let near = |d: f64| (0.08..0.25).contains(&d);
             assert!(few.threshold.is_some_and(near), "{protocol:?} {few:?}");
             assert_eq!(of(5).threshold, None);
-            assert_eq!((few.asked.len(), few.asked[19].right), (60, None));
+            assert_eq!((few.choices.len(), few.choices[19].right), (60, None));
             let none = of(1);
             assert_eq!((none.threshold, none.unmeasured_share), (None, 1.0));
         }

@@ -1,24 +1,24 @@
-//! The weighted up-down staircase.
+//! Weighted up-down staircase.
 //!
 //! Source: Kaernbach 1991: with steps `up` after a wrong and `down` after a right answer the staircase
 //! settles where `p down = (1 - p) up`; for p = 0.75 the step up is three times the step down. Levels are
 //! logarithms of the difference, so one start serves all observers. The staircase only chooses differences:
-//! the threshold is the most likely one given all answers ([`super::constant`]), because the mean of the
-//! levels, or of the turns, lies 10 to 20 % too high in 60 answers (200 simulated runs). Source of the step
+//! the threshold is the most likely one given all answers ([`super::constant`]). The mean of the
+//! levels, or of the reversals, is 10 to 20 % too high in 60 answers (200 simulated runs). Source of the step
 //! sizes: ours.
 
 use super::{LEVELS, TARGET};
 
-/// Step down \[natural logarithm\]: large until the second turn, then small.
+/// Step down \[natural logarithm\]: large until the second reversal, then small.
 const STEPS: [f64; 2] = [0.35, 0.12];
 
-/// Turns with large steps.
-const TURNS: usize = 2;
+/// Reversals with large steps.
+const LARGE_STEP_REVERSALS: usize = 2;
 
-/// First difference: easy for anybody.
+/// First difference: obvious to anybody.
 const START: f64 = 0.6;
 
-/// A staircase on its way.
+/// State of a staircase.
 #[derive(Debug, Clone)]
 pub(crate) struct Staircase {
     level: f64,
@@ -26,15 +26,8 @@ pub(crate) struct Staircase {
     turns: usize,
 }
 
-impl Default for Staircase {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Staircase {
-    /// At its start.
-    #[must_use]
+    /// Staircase at its start.
     pub(crate) fn new() -> Self {
         Self {
             level: libm::log(START),
@@ -43,19 +36,18 @@ impl Staircase {
         }
     }
 
-    /// The next difference.
-    #[must_use]
+    /// Next difference.
     pub(crate) fn next(&self) -> f64 {
         libm::exp(self.level).clamp(LEVELS.0, LEVELS.1)
     }
 
-    /// Takes the answer to it.
+    /// Takes the answer to that difference.
     pub(crate) fn answer(&mut self, right: bool) {
         if self.last.is_some_and(|last| last != right) {
             self.turns += 1;
         }
         self.last = Some(right);
-        let down = STEPS[usize::from(self.turns >= TURNS)];
+        let down = STEPS[usize::from(self.turns >= LARGE_STEP_REVERSALS)];
         let up = down * TARGET / (1.0 - TARGET);
         let moved = self.level + if right { -down } else { up };
         self.level = moved.clamp(libm::log(LEVELS.0), libm::log(LEVELS.1));
@@ -67,15 +59,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_right_answers_undo_a_wrong_one() {
-        let mut stairs = Staircase::new();
+    fn three_right_answers_undo_one_wrong() {
+        let mut staircase = Staircase::new();
         for right in [true, true, false, true] {
-            stairs.answer(right);
+            staircase.answer(right);
         }
-        let before = stairs.next();
+        let before = staircase.next();
         for right in [false, true, true, true] {
-            stairs.answer(right);
+            staircase.answer(right);
         }
-        assert!((stairs.next() - before).abs() < 1e-12);
+        assert!((staircase.next() - before).abs() < 1e-12);
     }
 }

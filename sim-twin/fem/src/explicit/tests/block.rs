@@ -1,4 +1,4 @@
-//! The block test: a cube of 0.1 m, 5 kPa, under a sphere of 5 mm at 20 mm/s.
+//! Block test: a cube of 0.1 m, 5 kPa, under a sphere of 5 mm at 20 mm/s.
 //!
 //! Tick times and other meshes: `cargo run --release -p palpate-scene --example block -- explicit`.
 
@@ -7,8 +7,8 @@ use super::*;
 /// Converged forces of the static press, by depth in millimetres.
 const REFERENCE: [(u32, f64); 4] = [(1, 0.0185), (2, 0.0504), (5, 0.1805), (10, 0.4115)];
 
-fn block() -> Explicit {
-    let zone = Zone {
+fn block() -> ExplicitTissue {
+    let zone = RefinementZone {
         cell_m: 1.4e-3,
         levels: 4,
         centre_m: [0.0; 2],
@@ -16,12 +16,17 @@ fn block() -> Explicit {
         depth_m: 0.008,
     };
     let (low_m, high_m) = (Vec3::new(-0.05, -0.05, -0.1), Vec3::new(0.05, 0.05, 0.0));
-    let nested = Nested::new(low_m, high_m, &zone).unwrap();
-    Explicit::new(&nested, &even(&nested, 5e3), &Params::default()).unwrap()
+    let nested = NestedGrid::new(low_m, high_m, &zone).unwrap();
+    ExplicitTissue::new(
+        &nested,
+        &uniform_materials(&nested, 5e3),
+        &ExplicitParams::default(),
+    )
+    .unwrap()
 }
 
 #[test]
-fn a_press_a_hold_and_a_stroke_have_the_forces_of_the_reference() {
+fn press_hold_and_slide_match_the_reference_forces() {
     let mut tissue = block();
     assert!(tissue.caps().elements < 4500);
     let (mut held_n, mut lateral_n) = ([0.0; 2], 0.0_f64);
@@ -35,13 +40,13 @@ fn a_press_a_hold_and_a_stroke_have_the_forces_of_the_reference() {
                 assert!(close, "{depth} mm: {force_n} {reference_n}");
             }
         }
-        // means over what still rings
+        // means over the remaining oscillation
         match step {
             550..650 => held_n[0] += 0.01 * force_n.z,
             900..1000 => held_n[1] += 0.01 * force_n.z,
             _ => {}
         }
-        // the start of the stroke is a jerk
+        // the start of the slide is a jerk
         if step > 1100 {
             assert!((force_n.z / 0.4115 - 1.0).abs() < 0.05, "{step}: {force_n}");
             lateral_n = lateral_n.max(force_n.x.abs()).max(force_n.y.abs());
@@ -50,9 +55,9 @@ fn a_press_a_hold_and_a_stroke_have_the_forces_of_the_reference() {
     let drift = (held_n[1] / held_n[0] - 1.0) / 0.35;
     assert!(drift.abs() < 5e-3, "{drift} a second");
     assert!(lateral_n < 0.01 * 0.4115, "{lateral_n}");
-    let books = tissue.view().ledger;
+    let balance = tissue.view().energy;
     assert!(
-        books.residual_j.abs() < 2e-3 * books.tool_work_j,
-        "{books:?}"
+        balance.residual_j.abs() < 2e-3 * balance.tool_work_j,
+        "{balance:?}"
     );
 }

@@ -1,42 +1,49 @@
-//! How grids are cut into chunks, and that chunks add up to the whole.
+//! Tests of the division of grids into chunks, and of the sum over chunks.
 
 use super::super::grid::Chunk;
 use super::*;
 
 #[test]
-fn chunks_divide_what_there_is() {
-    let tissue = tissue((30, 1), &Params::default());
+fn chunks_partition_a_grid() {
+    let tissue = tissue((30, 1), &ExplicitParams::default());
     let grid = &tissue.model.grids[0];
     assert_eq!(grid.chunks.len(), 8);
     let mut next = (0, 0, 0);
     for chunk in &grid.chunks {
-        let begun = (chunk.places.start, chunk.slabs.start, chunk.sheets.start);
+        let begun = (
+            chunk.places.start,
+            chunk.slabs.start,
+            chunk.node_ranges.start,
+        );
         assert_eq!(begun, next);
-        next = (chunk.places.end, chunk.slabs.end, chunk.sheets.end);
+        next = (chunk.places.end, chunk.slabs.end, chunk.node_ranges.end);
     }
-    assert_eq!(next, (grid.mass.len(), grid.slabs.len(), grid.sheets.len()));
+    assert_eq!(
+        next,
+        (grid.mass.len(), grid.slabs.len(), grid.node_ranges.len())
+    );
 }
 
-/// The same tissue with every grid in one chunk.
-fn undivided(grids: (u32, usize), params: &Params) -> Explicit {
+/// Returns the same tissue with every grid in one chunk.
+fn undivided(grids: (u32, usize), params: &ExplicitParams) -> ExplicitTissue {
     let nested = nested(0.1, grids, [0.0; 2]);
-    let mut model = Model::new(&nested, &even(&nested, 5e3), &[], params).unwrap();
+    let mut model = Model::new(&nested, &uniform_materials(&nested, 5e3), params).unwrap();
     for grid in &mut model.grids {
         grid.chunks = vec![Chunk {
             slabs: 0..grid.slabs.len(),
-            sheets: 0..grid.sheets.len(),
+            node_ranges: 0..grid.node_ranges.len(),
             places: 0..grid.mass.len(),
         }];
     }
-    Explicit::of(Arc::new(model))
+    ExplicitTissue::from_model(Arc::new(model))
 }
 
 #[test]
-fn chunks_add_up_to_the_whole() {
+fn chunks_sum_to_the_undivided_grid() {
     for grids in [(12, 1), (12, 3)] {
         let (mut cut, mut whole) = (
-            tissue(grids, &Params::default()),
-            undivided(grids, &Params::default()),
+            tissue(grids, &ExplicitParams::default()),
+            undivided(grids, &ExplicitParams::default()),
         );
         for step in 0..120 {
             let depth_m = 8e-5 * f64::from(step);
@@ -44,7 +51,7 @@ fn chunks_add_up_to_the_whole() {
             tick(&mut cut, tool);
             tick(&mut whole, tool);
         }
-        // sums of other orders are other roundings, and no more
+        // a different order of sums changes only the rounding
         for (cut, whole) in cut.state.motions.iter().zip(&whole.state.motions) {
             let most = whole.u[2].iter().fold(0.0_f32, |a, b| a.max(b.abs()));
             let pairs = cut.u.iter().flatten().zip(whole.u.iter().flatten());

@@ -1,9 +1,9 @@
-//! Changes of stiffness under the tool: what they cost, and who pays.
+//! Tests of stiffness edits under the tool and of their energy.
 
 use super::*;
-use palpate_twin::shape::Shape;
+use palpate_twin::shape::RegionShape;
 
-fn held(tissue: &mut Explicit, ticks: u32) -> f64 {
+fn hold(tissue: &mut ExplicitTissue, ticks: u32) -> f64 {
     let mut force_n = 0.0;
     for _ in 0..ticks {
         force_n = tick(tissue, ball([0.0, 0.0, 5e-3], 1e-2)).force_n.z;
@@ -11,7 +11,7 @@ fn held(tissue: &mut Explicit, ticks: u32) -> f64 {
     force_n
 }
 
-fn pressed(params: &Params) -> Explicit {
+fn pressed(params: &ExplicitParams) -> ExplicitTissue {
     let mut tissue = tissue((8, 3), params);
     for step in 0..200 {
         let depth_m = 2.5e-5 * f64::from(step);
@@ -21,72 +21,80 @@ fn pressed(params: &Params) -> Explicit {
 }
 
 fn stiffen(factor: f64, passive: bool) -> Edit<'static> {
-    Edit::Stiffen {
-        center_m: Vec3::zeros(),
-        radius_m: 0.03,
+    Edit::Scale {
+        shape: RegionShape::Ball {
+            centre_m: Vec3::zeros(),
+            radius_m: 0.03,
+        },
         factor,
         passive,
     }
 }
 
 #[test]
-fn a_passive_edit_spends_no_more_than_was_dissipated() {
-    // without damping nothing was dissipated, so nothing can be paid
-    let free = Params {
-        damping_hz: 0.0,
-        ..Params::default()
+fn a_passive_edit_uses_at_most_the_dissipated_energy() {
+    // without damping nothing was dissipated, so no energy is available
+    let free = ExplicitParams {
+        damping_per_s: 0.0,
+        ..ExplicitParams::default()
     };
     let mut tissue = pressed(&free);
     let report = tissue.edit(&stiffen(1.5, true)).unwrap();
     // the sums are in single precision
-    let stored_j = tissue.view().ledger.stored_j();
-    assert!(report.elements > 10 && report.share == 0.0, "{report:?}");
+    let stored_j = tissue.view().energy.stored_j();
+    assert!(
+        report.elements > 10 && report.applied_fraction == 0.0,
+        "{report:?}"
+    );
     assert!(report.energy_j.abs() < 1e-5 * stored_j, "{report:?}");
     let open = tissue.edit(&stiffen(1.5, false)).unwrap();
-    assert!(open.share == 1.0 && open.energy_j > 1e-6, "{open:?}");
+    assert!(
+        open.applied_fraction == 1.0 && open.energy_j > 1e-6,
+        "{open:?}"
+    );
 
-    let mut tissue = pressed(&Params::default());
-    held(&mut tissue, 200);
-    let (mut given_j, mut shares) = (0.0, 0.0);
+    let mut tissue = pressed(&ExplicitParams::default());
+    hold(&mut tissue, 200);
+    let (mut granted_j, mut shares) = (0.0, 0.0);
     for _ in 0..200 {
         let report = tissue.edit(&stiffen(1.02, true)).unwrap();
-        given_j += report.energy_j;
-        shares += report.share;
-        held(&mut tissue, 2);
-        let books = tissue.view().ledger;
+        granted_j += report.energy_j;
+        shares += report.applied_fraction;
+        hold(&mut tissue, 2);
+        let balance = tissue.view().energy;
         assert!(
-            given_j <= books.dissipated_j * (1.0 + 1e-9) + 1e-15,
-            "{given_j} {books:?}"
+            granted_j <= balance.dissipated_j * (1.0 + 1e-9) + 1e-15,
+            "{granted_j} {balance:?}"
         );
     }
-    assert!(given_j > 0.0 && shares < 200.0, "{given_j} {shares}");
+    assert!(granted_j > 0.0 && shares < 200.0, "{granted_j} {shares}");
 }
 
 #[test]
-fn small_updates_step_the_force_by_less_than_a_hundredth() {
-    let mut tissue = pressed(&Params {
-        damping_hz: 60.0,
-        ..Params::default()
+fn small_edits_change_the_force_by_less_than_one_percent() {
+    let mut tissue = pressed(&ExplicitParams {
+        damping_per_s: 60.0,
+        ..ExplicitParams::default()
     });
-    let mut last_n = held(&mut tissue, 400);
+    let mut last_n = hold(&mut tissue, 400);
     let first_n = last_n;
     for _ in 0..20 {
         tissue.edit(&stiffen(1.007, false)).unwrap();
         for _ in 0..20 {
-            let force_n = held(&mut tissue, 1);
+            let force_n = hold(&mut tissue, 1);
             assert!((force_n / last_n - 1.0).abs() < 0.01, "{force_n} {last_n}");
             last_n = force_n;
         }
     }
     assert!(last_n > 1.05 * first_n, "{last_n} {first_n}");
-    let books = tissue.view().ledger;
+    let balance = tissue.view().energy;
     assert!(
-        books.residual_j.abs() < 0.01 * books.tool_work_j,
-        "{books:?}"
+        balance.residual_j.abs() < 0.01 * balance.tool_work_j,
+        "{balance:?}"
     );
 }
 
-fn scale(shape: Shape, factor: f64) -> Edit<'static> {
+fn scale(shape: RegionShape, factor: f64) -> Edit<'static> {
     Edit::Scale {
         shape,
         factor,
@@ -95,32 +103,32 @@ fn scale(shape: Shape, factor: f64) -> Edit<'static> {
 }
 
 #[test]
-fn everything_twice_as_stiff_pushes_twice_as_hard() {
-    let soft = pressed(&Params::default());
+fn doubled_stiffness_doubles_the_force() {
+    let soft = pressed(&ExplicitParams::default());
     let layers = |split_m: f64| {
         let whole = [f64::MIN, f64::MAX];
         [[whole[0], split_m], [split_m, whole[1]]]
-            .map(|[from_m, to_m]| Shape::Layer { from_m, to_m })
+            .map(|[from_m, to_m]| RegionShape::Layer { from_m, to_m })
     };
-    let mut as_it_was = soft.clone();
-    let first_n = held(&mut as_it_was, 600);
-    let rested_n = held(&mut as_it_was, 2000);
-    // also in two parts whose border goes through cells: shares of a cell add up
-    for shapes in [&[Shape::All][..], &layers(-0.0123), &layers(0.0)] {
+    let mut unedited = soft.clone();
+    let first_n = hold(&mut unedited, 600);
+    let rested_n = hold(&mut unedited, 2000);
+    // also in two parts whose border cuts cells: fractions of a cell add up
+    for shapes in [&[RegionShape::All][..], &layers(-0.0123), &layers(0.0)] {
         let mut tissue = soft.clone();
         for &shape in shapes {
             let report = tissue.edit(&scale(shape, 2.0)).unwrap();
-            assert!(report.share == 1.0, "{report:?}");
+            assert!(report.applied_fraction == 1.0, "{report:?}");
         }
-        let force_n = held(&mut tissue, 600);
-        // the boundary of the tool gives way as before
+        let force_n = hold(&mut tissue, 600);
+        // the boundary of the tool has the same compliance as before
         assert!((force_n / first_n - 2.0).abs() < 0.1, "{force_n} {first_n}");
         for &shape in shapes {
             tissue.edit(&scale(shape, 0.5)).unwrap();
         }
-        // it swings for a while
-        held(&mut tissue, 1400);
-        let again_n = held(&mut tissue, 600);
+        // it oscillates for a while
+        hold(&mut tissue, 1400);
+        let again_n = hold(&mut tissue, 600);
         assert!(
             (again_n / rested_n - 1.0).abs() < 0.005,
             "{again_n} {rested_n}"
@@ -129,17 +137,17 @@ fn everything_twice_as_stiff_pushes_twice_as_hard() {
 }
 
 #[test]
-fn a_ball_is_felt_over_it_and_only_the_part_that_is_inside() {
-    let soft = pressed(&Params::default());
-    let ball = |x_m: f64| Shape::Ball {
+fn a_stiffened_ball_raises_the_force_above_it_only() {
+    let soft = pressed(&ExplicitParams::default());
+    let ball = |x_m: f64| RegionShape::Ball {
         centre_m: Vec3::new(x_m, 0.0, -0.012),
         radius_m: 0.006,
     };
-    let first_n = held(&mut soft.clone(), 600);
-    let with_n = |shape: Shape| {
+    let first_n = hold(&mut soft.clone(), 600);
+    let with_n = |shape: RegionShape| {
         let mut tissue = soft.clone();
         tissue.edit(&scale(shape, 10.0)).unwrap();
-        held(&mut tissue, 600)
+        hold(&mut tissue, 600)
     };
     let (over_n, aside_n) = (with_n(ball(0.0)), with_n(ball(0.035)));
     assert!(over_n > 1.03 * first_n, "{over_n} {first_n}");
@@ -150,34 +158,34 @@ fn a_ball_is_felt_over_it_and_only_the_part_that_is_inside() {
 }
 
 #[test]
-fn an_edit_is_part_of_the_state() {
-    let mut tissue = pressed(&Params::default());
-    held(&mut tissue, 300);
+fn an_edit_is_restored_with_the_state() {
+    let mut tissue = pressed(&ExplicitParams::default());
+    hold(&mut tissue, 300);
     let mut before = Snapshot::default();
-    tissue.freeze(&mut before);
-    let plain_n = held(&mut tissue, 50);
-    tissue.thaw(&before).unwrap();
+    tissue.save(&mut before);
+    let plain_n = hold(&mut tissue, 50);
+    tissue.restore(&before).unwrap();
     tissue.edit(&stiffen(2.0, false)).unwrap();
-    let stiff_n = held(&mut tissue, 50);
+    let stiff_n = hold(&mut tissue, 50);
     assert!(stiff_n > 1.2 * plain_n, "{stiff_n} {plain_n}");
-    tissue.thaw(&before).unwrap();
-    assert_eq!(held(&mut tissue, 50), plain_n);
+    tissue.restore(&before).unwrap();
+    assert_eq!(hold(&mut tissue, 50), plain_n);
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_and_changes_nothing() {
-    let mut tissue = pressed(&Params::default());
+fn an_invalid_edit_is_refused_and_changes_nothing() {
+    let mut tissue = pressed(&ExplicitParams::default());
     let mut before = Snapshot::default();
-    tissue.freeze(&mut before);
+    tissue.save(&mut before);
     let cut = Edit::Cut {
         point_m: Vec3::zeros(),
         normal: Vec3::x(),
     };
-    let hollow = Shape::Ball {
+    let hollow = RegionShape::Ball {
         centre_m: Vec3::zeros(),
         radius_m: f64::NAN,
     };
-    let bad = [scale(hollow, 2.0), scale(Shape::All, -1.0)];
+    let bad = [scale(hollow, 2.0), scale(RegionShape::All, -1.0)];
     for edit in [cut, stiffen(0.0, true), stiffen(f64::NAN, true)]
         .into_iter()
         .chain(bad)
@@ -185,36 +193,38 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
         assert!(tissue.edit(&edit).is_err(), "{edit:?}");
     }
     let mut after = Snapshot::default();
-    tissue.freeze(&mut after);
+    tissue.save(&mut after);
     assert_eq!(before, after);
 }
 
 #[test]
-fn issue_an_edit_that_nobody_pays_for_softened_cells_at_the_bound() {
-    let free = Params {
-        damping_hz: 0.0,
-        ..Params::default()
+fn issue_an_edit_without_energy_softened_cells_at_the_bound() {
+    let free = ExplicitParams {
+        damping_per_s: 0.0,
+        ..ExplicitParams::default()
     };
     let mut tissue = pressed(&free);
-    let cells = |tissue: &Explicit| -> Vec<Vec<f32>> {
+    let cells = |tissue: &ExplicitTissue| -> Vec<Vec<f32>> {
         let motions = tissue.state.motions.iter();
-        motions.map(|motion| motion.stiffened.clone()).collect()
+        motions
+            .map(|motion| motion.stiffness_ratio.clone())
+            .collect()
     };
     // beyond the bound of 50
     tissue.edit(&stiffen(40.0, false)).unwrap();
     let before = cells(&tissue);
     let report = tissue.edit(&stiffen(2.0, true)).unwrap();
-    assert_eq!(report.share, 0.0);
+    assert_eq!(report.applied_fraction, 0.0);
     assert_eq!(cells(&tissue), before);
 }
 
 #[test]
-fn issue_a_great_stiffening_ran_a_tick_on_the_old_masses() {
-    let mut tissue = pressed(&Params::default());
-    let before_n = held(&mut tissue, 400);
+fn issue_a_large_stiffening_ran_a_tick_with_the_old_masses() {
+    let mut tissue = pressed(&ExplicitParams::default());
+    let before_n = hold(&mut tissue, 400);
     tissue.edit(&stiffen(20.0, false)).unwrap();
     let first_n = tick(&mut tissue, ball([0.0, 0.0, 5e-3], 1e-2)).force_n.z;
-    let after_n = held(&mut tissue, 1500);
+    let after_n = hold(&mut tissue, 1500);
     assert_eq!(tissue.collapses(), 0);
     assert!(first_n < 25.0 * before_n, "{before_n} {first_n}");
     assert!(

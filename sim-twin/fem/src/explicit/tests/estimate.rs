@@ -1,12 +1,12 @@
-//! What a touch says of its own slope, and what it says of nonsense.
+//! Tests of the slope estimate of a contact, and of invalid contacts.
 
-use super::super::estimate::Touch;
-use super::super::skin::{Met, Rod};
+use super::super::estimate::TouchEstimate;
+use super::super::skin::{ToolContact, ToolRod};
 use super::*;
 
 #[test]
-fn a_lying_rod_knows_its_slope_too() {
-    let mut tissue = tissue((8, 3), &Params::default());
+fn the_slope_estimate_holds_for_a_lying_rod() {
+    let mut tissue = tissue((8, 3), &ExplicitParams::default());
     let step = |index: u32| {
         let tool = rod(
             [-0.008, 0.0, 5e-3 - 2e-5 * f64::from(index)],
@@ -15,17 +15,18 @@ fn a_lying_rod_knows_its_slope_too() {
         );
         tick(&mut tissue, tool)
     };
-    let felt: Vec<Reaction> = (0..=270).map(step).collect();
+    let reactions: Vec<Reaction> = (0..=270).map(step).collect();
     for at in [100, 250] {
-        let slope_npm = (felt[at + 20].force_n.z - felt[at - 20].force_n.z) / (40.0 * 2e-5);
-        let ratio = felt[at].stiffness_npm / slope_npm;
+        let slope_npm =
+            (reactions[at + 20].force_n.z - reactions[at - 20].force_n.z) / (40.0 * 2e-5);
+        let ratio = reactions[at].stiffness_npm / slope_npm;
         assert!((0.7..1.3).contains(&ratio), "{at}: {ratio} of {slope_npm}");
     }
 }
 
 #[test]
-fn what_is_no_touch_gives_finite_bounded_answers() {
-    let wild = [
+fn invalid_contacts_have_finite_bounded_estimates() {
+    let values = [
         0.0_f32,
         f32::MIN_POSITIVE,
         1.0,
@@ -33,25 +34,25 @@ fn what_is_no_touch_gives_finite_bounded_answers() {
         f32::INFINITY,
         f32::NAN,
     ];
-    for area in wild {
-        for slope in wild {
+    for area in values {
+        for slope in values {
             for z in [-1e6_f32, 8.0, 9.0, 12.0, f32::NAN] {
-                let met = Met {
+                let contact = ToolContact {
                     area,
-                    faces: area,
-                    slope,
+                    rest_area_ratio: area,
+                    stiffness: slope,
                     contacts: 3,
-                    ..Met::default()
+                    ..ToolContact::default()
                 };
-                let rod = Rod {
+                let rod = ToolRod {
                     centre: [0.0, 0.0, z],
                     shaft: [0.0; 3],
                     radius: 1.0,
-                    give: 0.0,
+                    boundary_compliance: 0.0,
                 };
-                let touch = Touch {
+                let touch = TouchEstimate {
                     force: 0.7,
-                    met: &met,
+                    contact: &contact,
                     rod,
                     top: 10.0,
                 };

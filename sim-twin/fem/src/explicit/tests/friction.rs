@@ -1,48 +1,48 @@
-//! Friction: sticks, slips, and makes no energy.
+//! Tests of friction: spring, slip and energy.
 
-use super::super::friction::Stick;
-use super::super::skin::Met;
+use super::super::friction::FrictionSpring;
+use super::super::skin::ToolContact;
 use super::*;
 
 const FRICTION: f64 = 0.4;
 
 #[test]
-fn the_spring_never_pulls_more_than_coulomb_nor_gives_energy() {
+fn the_friction_spring_keeps_coulomb_s_limit_and_generates_no_energy() {
     let mut noise = Noise(11);
-    let mut stick = Stick::default();
-    let (mut slips, mut all, mut last) = (0, 0.0, Vec3::zeros());
+    let mut spring = FrictionSpring::default();
+    let (mut slips, mut total, mut last) = (0, 0.0, Vec3::zeros());
     for _ in 0..20_000 {
         let mut of = |size: f64| size * (noise.next() - 0.5);
-        let met = Met {
+        let contact = ToolContact {
             force: [of(1.0), of(1.0), of(1.0) + 0.6],
-            slope: (of(40.0) + 25.0) as f32,
+            stiffness: (of(40.0) + 25.0) as f32,
             velocity: [of(1.0) as f32, of(1.0) as f32, of(1.0) as f32],
-            ..Met::default()
+            ..ToolContact::default()
         };
-        let (speed, before) = (Vec3::new(of(2.0), of(2.0), of(2.0)), stick.energy());
-        let force = Vec3::from(stick.step(&met, speed, 0.1, FRICTION).map(f64::from));
-        let normal = Vec3::from(met.force);
+        let (speed, before) = (Vec3::new(of(2.0), of(2.0), of(2.0)), spring.energy());
+        let force = Vec3::from(spring.step(&contact, speed, 0.1, FRICTION).map(f64::from));
+        let normal = Vec3::from(contact.force);
         let limit = FRICTION * normal.norm();
         assert!(force.norm() <= limit * (1.0 + 1e-6), "{force} {limit}");
         assert!(force.dot(&normal).abs() <= 1e-5 * limit * normal.norm());
         slips += u32::from(force.norm() > 0.999 * limit);
-        // what the sides put in is what is stored and spent
-        let relative = speed - Vec3::from(met.velocity.map(f64::from));
+        // the work of both sides is the stored and dissipated energy
+        let relative = speed - Vec3::from(contact.velocity.map(f64::from));
         let work = -0.5 * (force + last).dot(&relative) * 0.1;
         last = force;
-        let spent = stick.take_spent();
-        all += spent;
-        assert!(all >= -1e-9, "{all}");
+        let dissipated = std::mem::take(&mut spring.dissipated);
+        total += dissipated;
+        assert!(total >= -1e-9, "{total}");
         assert!(
-            (work - spent - (stick.energy() - before)).abs() < 1e-6,
-            "{work} {spent}"
+            (work - dissipated - (spring.energy() - before)).abs() < 1e-6,
+            "{work} {dissipated}"
         );
     }
     assert!((2_000..18_000).contains(&slips), "{slips}");
 }
 
-/// Presses a ball of 10 mm by 4 mm, strokes it 10 mm along x and back; forces by tick.
-fn stroke(params: &Params) -> (Explicit, Vec<Vec3>) {
+/// Presses a sphere of 10 mm by 4 mm, slides it 10 mm along x and back; returns the forces per tick.
+fn press_and_slide(params: &ExplicitParams) -> (ExplicitTissue, Vec<Vec3>) {
     let mut tissue = tissue((8, 3), params);
     let mut forces_n = Vec::new();
     for step in 0..1400 {
@@ -55,19 +55,19 @@ fn stroke(params: &Params) -> (Explicit, Vec<Vec3>) {
 }
 
 #[test]
-fn a_stroke_sticks_then_slips_and_is_paid_for() {
-    let free = Params::default();
-    let params = Params {
+fn a_slide_sticks_then_slips_and_balances_energy() {
+    let free = ExplicitParams::default();
+    let params = ExplicitParams {
         friction: FRICTION,
         ..free
     };
-    let (tissue, forces_n) = stroke(&params);
-    let (_, free_n) = stroke(&free);
-    // sticks: the force grows evenly with the way, by what the tissue gives
+    let (tissue, forces_n) = press_and_slide(&params);
+    let (_, free_n) = press_and_slide(&free);
+    // spring: the force grows linearly with the displacement, by the compliance of the tissue
     let grown = |step: usize| forces_n[step].x - forces_n[400].x;
     let ratio = grown(440) / grown(420);
     assert!(grown(420) < 0.0 && (ratio - 2.0).abs() < 0.4, "{ratio}");
-    // slips: the limit, against the way
+    // slip: Coulomb's limit, against the motion
     for (step, sign) in [(800, -1.0), (1380, 1.0)] {
         let ratio = (forces_n[step].x - free_n[step].x) / forces_n[step].z;
         assert!(
@@ -82,25 +82,25 @@ fn a_stroke_sticks_then_slips_and_is_paid_for() {
             "{force_n} {free_n}"
         );
     }
-    let books = tissue.view().ledger;
-    // two strokes at the limit
+    let balance = tissue.view().energy;
+    // two slides at the limit
     let slid_j = 2.0 * 0.01 * FRICTION * forces_n[800].z;
     assert!(
-        books.dissipated_j > 0.5 * slid_j && books.dissipated_j < 1.2 * slid_j,
-        "{books:?}"
+        balance.dissipated_j > 0.5 * slid_j && balance.dissipated_j < 1.2 * slid_j,
+        "{balance:?}"
     );
     assert!(
-        books.residual_j.abs() < 0.01 * books.tool_work_j,
-        "{books:?}"
+        balance.residual_j.abs() < 0.01 * balance.tool_work_j,
+        "{balance:?}"
     );
 }
 
 #[test]
-fn a_slow_slide_does_not_flutter() {
+fn a_slow_slide_has_a_steady_force() {
     // finer cells fluttered more
-    let params = Params {
+    let params = ExplicitParams {
         friction: FRICTION,
-        ..Params::default()
+        ..ExplicitParams::default()
     };
     let mut tissue = tissue((8, 4), &params);
     let mut slid_n = Vec::new();
@@ -117,8 +117,8 @@ fn a_slow_slide_does_not_flutter() {
     let square = |force_n: &Vec3| (force_n - mean_n).map(|off_n| off_n * off_n);
     let ripple = (slid_n.iter().map(square).sum::<Vec3>() / count).map(f64::sqrt) / mean_n.z;
     assert!(mean_n.x / mean_n.z < -0.9 * FRICTION, "{mean_n}");
-    // root mean square over the normal force; rounding decides how much of it there is: 0.6 to 1.2 %
-    // along z and 0.26 to 0.51 % along x for tools some hundredths of a micrometre apart
+    // root mean square over the normal force; rounding decides its size: 0.6 to 1.2 % along z and 0.26 to
+    // 0.51 % along x for tools some hundredths of a micrometre apart
     assert!(ripple.x < 0.0075 && ripple.y < 0.005, "{ripple}");
     assert!(ripple.z < 0.015, "{ripple}");
     let most_n = slid_n
@@ -132,11 +132,11 @@ fn a_slow_slide_does_not_flutter() {
 }
 
 #[test]
-fn another_tool_does_not_loosen_the_first() {
-    let params = Params {
+fn a_second_tool_keeps_the_friction_of_the_first() {
+    let params = ExplicitParams {
         friction: FRICTION,
-        damping_hz: 60.0,
-        ..Params::default()
+        damping_per_s: 60.0,
+        ..ExplicitParams::default()
     };
     let mut tissue = tissue((8, 2), &params);
     let mut reactions = [Reaction::default(); 2];
@@ -162,12 +162,12 @@ fn another_tool_does_not_loosen_the_first() {
 }
 
 #[test]
-fn issue_nodes_that_hang_on_a_seam_stood_still_for_friction() {
-    // sticks on a seam, and the tissue goes with it
-    let params = Params {
+fn issue_hanging_nodes_had_no_velocity_in_friction() {
+    // sticks on hanging nodes, and the tissue moves with it
+    let params = ExplicitParams {
         friction: 2.0,
-        damping_hz: 40.0,
-        ..Params::default()
+        damping_per_s: 40.0,
+        ..ExplicitParams::default()
     };
     let mut tissue = tissue((8, 3), &params);
     let border_m = 0.0125;
@@ -176,10 +176,10 @@ fn issue_nodes_that_hang_on_a_seam_stood_still_for_friction() {
         let x_m = border_m + 2e-5 * (f64::from(step) - 300.0).max(0.0);
         tick(&mut tissue, ball([x_m, 0.0, 0.01 - depth_m], 0.01));
     }
-    let books = tissue.view().ledger;
+    let balance = tissue.view().energy;
     // 16 % before
     assert!(
-        books.residual_j.abs() < 0.01 * books.tool_work_j,
-        "{books:?}"
+        balance.residual_j.abs() < 0.01 * balance.tool_work_j,
+        "{balance:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! Tools with jaws: they close on the tissue between them, rub on it, and let go.
+//! Tests of tools with jaws: they grasp tissue, rub on it and release it.
 
 use super::*;
 use palpate_twin::twin::Jaws;
@@ -16,7 +16,7 @@ fn jaws(z_m: f64, opening_m: f64) -> Tool {
     }
 }
 
-/// What a pinch felt at its stages, and the work that its forces and ways tell of.
+/// Reactions of a pinch at its stages, and the work computed from forces and displacements.
 struct Pinch {
     pressed: Reaction,
     closed: Reaction,
@@ -26,8 +26,8 @@ struct Pinch {
     sideways_n: f64,
 }
 
-/// Presses open jaws by 6 mm, closes them, lifts them by 2 mm, opens them and goes away.
-fn pinch(tissue: &mut Explicit) -> Pinch {
+/// Presses open jaws by 6 mm, closes them, lifts them by 2 mm, opens and withdraws them.
+fn pinch(tissue: &mut ExplicitTissue) -> Pinch {
     let (mut z_m, mut opening_m) = (RADIUS_M, 8e-3);
     let (mut work_j, mut sideways_n) = (0.0, 0.0_f64);
     let mut stage = |ticks: u32, (to_m, wide_m): (f64, f64)| {
@@ -38,7 +38,7 @@ fn pinch(tissue: &mut Explicit) -> Pinch {
             let next_m = from_m + share * (to_m - from_m);
             let gap_m = before_m + share * (wide_m - before_m);
             last = tick(tissue, jaws(next_m, gap_m));
-            work_j -= last.force_n.z * (next_m - z_m) + last.grip_n * (gap_m - opening_m);
+            work_j -= last.force_n.z * (next_m - z_m) + last.grip_force_n * (gap_m - opening_m);
             (z_m, opening_m) = (next_m, gap_m);
             sideways_n = sideways_n.max(last.force_n.xy().norm());
         }
@@ -54,49 +54,49 @@ fn pinch(tissue: &mut Explicit) -> Pinch {
     }
 }
 
-fn with(jaw_friction: Option<f64>) -> Explicit {
-    let params = Params {
+fn with(jaw_friction: Option<f64>) -> ExplicitTissue {
+    let params = ExplicitParams {
         jaw_friction,
-        damping_hz: 20.0,
-        ..Params::default()
+        damping_per_s: 20.0,
+        ..ExplicitParams::default()
     };
     tissue((8, 4), &params)
 }
 
 #[test]
-fn jaws_close_on_the_tissue_between_them_and_let_it_go() {
+fn jaws_grasp_the_tissue_between_them_and_release_it() {
     let mut tissue = with(Some(0.4));
     assert!(tissue.caps().jaws);
     let pinch = pinch(&mut tissue);
-    // a press does not open them, what they close on does
-    assert!(pinch.pressed.grip_n.abs() < 0.02 * pinch.pressed.force_n.z);
+    // a press does not open them, the grasped tissue does
+    assert!(pinch.pressed.grip_force_n.abs() < 0.02 * pinch.pressed.force_n.z);
     assert!(
-        pinch.closed.grip_n > 0.05 * pinch.closed.force_n.z,
+        pinch.closed.grip_force_n > 0.05 * pinch.closed.force_n.z,
         "{:?}",
         pinch.closed
     );
-    assert!(pinch.lifted.grip_n > 0.0 && pinch.lifted.force_n.z > 0.0);
-    // both jaws alike
+    assert!(pinch.lifted.grip_force_n > 0.0 && pinch.lifted.force_n.z > 0.0);
+    // both jaws are symmetric
     assert!(
         pinch.sideways_n < 0.02 * pinch.pressed.force_n.z,
         "{}",
         pinch.sideways_n
     );
     assert_eq!(pinch.opened, Reaction::default());
-    let books = tissue.view().ledger;
-    assert_eq!(books.contact_j, 0.0);
-    // the work of force and grip is what was booked, but for the tick that sets the jaws down
-    let error = (pinch.work_j / books.tool_work_j - 1.0).abs();
-    assert!(error < 1e-4, "{} {books:?}", pinch.work_j);
-    assert!(books.tool_work_j > 0.0 && books.dissipated_j > 0.0);
+    let balance = tissue.view().energy;
+    assert_eq!(balance.contact_j, 0.0);
+    // the work of force and grip is that of the balance, except for the tick that places the jaws
+    let error = (pinch.work_j / balance.tool_work_j - 1.0).abs();
+    assert!(error < 1e-4, "{} {balance:?}", pinch.work_j);
+    assert!(balance.tool_work_j > 0.0 && balance.dissipated_j > 0.0);
     assert!(
-        books.residual_j.abs() < 0.02 * books.dissipated_j,
-        "{books:?}"
+        balance.residual_j.abs() < 0.02 * balance.dissipated_j,
+        "{balance:?}"
     );
 }
 
 #[test]
-fn rough_jaws_take_more_work_than_smooth_ones() {
+fn rough_jaws_need_more_work_than_smooth_ones() {
     let [smooth, rough] = [0.0, 0.4].map(|friction| pinch(&mut with(Some(friction))));
     assert!(
         rough.work_j > 1.2 * smooth.work_j,
@@ -104,11 +104,11 @@ fn rough_jaws_take_more_work_than_smooth_ones() {
         rough.work_j,
         smooth.work_j
     );
-    assert!(rough.closed.grip_n > smooth.closed.grip_n);
+    assert!(rough.closed.grip_force_n > smooth.closed.grip_force_n);
 }
 
 #[test]
-fn without_a_coefficient_a_tool_with_jaws_is_a_ball() {
+fn without_a_friction_coefficient_a_tool_with_jaws_is_a_sphere() {
     let (mut one, mut other) = (with(None), with(None));
     assert!(!one.caps().jaws);
     for step in 0..100 {
@@ -119,10 +119,10 @@ fn without_a_coefficient_a_tool_with_jaws_is_a_ball() {
 }
 
 #[test]
-fn jaws_push_each_way_what_the_tissue_gets() {
-    // two jaws are two balls at their places
+fn two_jaws_equal_two_spheres_in_force_grip_and_torque() {
+    // two jaws are two spheres at their positions
     let mut pair = with(Some(0.5));
-    let params = Params {
+    let params = ExplicitParams {
         friction: 0.5,
         ..pair.model.params
     };
@@ -134,12 +134,12 @@ fn jaws_push_each_way_what_the_tissue_gets() {
         let mut both = [Reaction::default(); 2];
         let at = |x_m: f64| ball([x_m, 0.0, z_m], RADIUS_M);
         balls.step(&[at(out_m), at(-out_m)], 1e-3, &mut both);
-        let felt = tick(&mut pair, jaws(z_m, opening_m));
+        let pair_reaction = tick(&mut pair, jaws(z_m, opening_m));
         let [one, other] = both.map(|reaction| reaction.force_n);
-        assert_eq!(felt.force_n, one + other);
-        assert_eq!(felt.grip_n, 0.5 * (one - other).x);
+        assert_eq!(pair_reaction.force_n, one + other);
+        assert_eq!(pair_reaction.grip_force_n, 0.5 * (one - other).x);
         assert_eq!(
-            felt.torque_nm.y,
+            pair_reaction.torque_nm.y,
             -out_m * (one - other).z + (both[0].torque_nm + both[1].torque_nm).y
         );
     }

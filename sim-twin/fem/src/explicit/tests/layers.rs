@@ -1,13 +1,13 @@
-//! Layers: stiff skin over soft fat over nearly incompressible muscle, with a hard nodule.
+//! Tests of layers: stiff skin over soft fat over nearly incompressible muscle, with a hard nodule.
 
 use super::*;
-use palpate_geometry::mesh::region::{Region, Shares};
-use palpate_twin::law::Mixing;
-use palpate_twin::shape::Shape;
+use palpate_geometry::mesh::region::{Region, RegionFractions};
+use palpate_twin::law::MixingRule;
+use palpate_twin::shape::RegionShape;
 
-/// Skin and fat of a Poisson's ratio over muscle, with a nodule.
-pub(super) fn layered(poisson: f64, params: &Params) -> Explicit {
-    let zone = Zone {
+/// Returns skin and fat of a Poisson's ratio over muscle, with a nodule.
+pub(super) fn layered(poisson: f64, params: &ExplicitParams) -> ExplicitTissue {
+    let zone = RefinementZone {
         cell_m: 2e-3,
         levels: 3,
         centre_m: [0.0; 2],
@@ -15,16 +15,16 @@ pub(super) fn layered(poisson: f64, params: &Params) -> Explicit {
         depth_m: 0.01,
     };
     let (low_m, high_m) = (Vec3::new(-0.04, -0.04, -0.06), Vec3::new(0.04, 0.04, 0.0));
-    let nested = Nested::new(low_m, high_m, &zone).unwrap();
+    let nested = NestedGrid::new(low_m, high_m, &zone).unwrap();
     let slab = |low_m: f64, young_pa: f64, poisson: f64| Region {
-        shape: Shape::Layer {
+        shape: RegionShape::Layer {
             from_m: low_m,
             to_m: 1.0,
         },
         material: Material::new(young_pa, poisson, 1e3).unwrap(),
     };
     let nodule = Region {
-        shape: Shape::Ball {
+        shape: RegionShape::Ball {
             centre_m: Vec3::new(0.0, 0.0, -0.012),
             radius_m: 5e-3,
         },
@@ -36,20 +36,17 @@ pub(super) fn layered(poisson: f64, params: &Params) -> Explicit {
         nodule,
         slab(-0.002, 100e3, poisson),
     ];
-    let stuff = |level: &palpate_geometry::mesh::nested::Level| {
-        let shares = Shares::take(&level.mesh().unwrap(), &regions, 4).unwrap();
-        Stuff {
-            moduli: shares.moduli(&regions, Mixing::Hill),
-            densities_kgpm3: shares.densities_kgpm3(&regions),
-        }
+    let cell_materials = |level: &palpate_geometry::mesh::nested_grid::GridLevel| {
+        let shares = RegionFractions::sample(&level.mesh().unwrap(), &regions, 4).unwrap();
+        shares.cell_materials(&regions, MixingRule::Hill)
     };
-    let stuff: Vec<Stuff> = nested.levels.iter().map(stuff).collect();
-    Explicit::new(&nested, &stuff, params).unwrap()
+    let cell_materials: Vec<Vec<CellMaterial>> = nested.levels.iter().map(cell_materials).collect();
+    ExplicitTissue::new(&nested, &cell_materials, params).unwrap()
 }
 
 #[test]
-fn layers_and_a_nodule_stay_calm_under_a_deep_press() {
-    let mut tissue = layered(0.45, &Params::default());
+fn layers_and_a_nodule_stay_stable_under_a_deep_press() {
+    let mut tissue = layered(0.45, &ExplicitParams::default());
     let mut held_n = Vec::new();
     for step in 0..2000 {
         let depth_m = (2e-5 * f64::from(step)).min(8e-3);
@@ -62,21 +59,21 @@ fn layers_and_a_nodule_stay_calm_under_a_deep_press() {
     let (low_n, high_n) = held_n
         .iter()
         .fold((f64::MAX, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
-    let books = tissue.view().ledger;
+    let balance = tissue.view().energy;
     assert!(low_n > 0.1 && high_n < 1.01 * low_n, "{low_n} {high_n}");
     assert!(
-        books.residual_j.abs() < 0.01 * books.tool_work_j,
-        "{books:?}"
+        balance.residual_j.abs() < 0.01 * balance.tool_work_j,
+        "{balance:?}"
     );
 }
 
 #[test]
-fn a_layer_a_thousand_times_as_stiff_costs_what_was_said_and_stays_calm() {
-    // 2 MPa on 2 kPa: 32 times the sub-steps for all, were it not for classes and a bound on them
-    let nested = Nested::new(
+fn a_layer_of_thousandfold_stiffness_keeps_the_substep_bound_and_stays_stable() {
+    // 2 MPa on 2 kPa: 32 times the sub-steps for all cells without classes and a bound on them
+    let nested = NestedGrid::new(
         Vec3::new(-0.04, -0.04, -0.04),
         Vec3::new(0.04, 0.04, 0.0),
-        &Zone {
+        &RefinementZone {
             cell_m: 4e-3,
             levels: 1,
             centre_m: [0.0; 2],
@@ -86,28 +83,26 @@ fn a_layer_a_thousand_times_as_stiff_costs_what_was_said_and_stays_calm() {
     )
     .unwrap();
     let level = &nested.levels[0];
-    let moduli = |young_pa: f64| Material::new(young_pa, 0.45, 1e3).unwrap().moduli();
+    let cell_materials =
+        |young_pa: f64| Material::new(young_pa, 0.45, 1e3).unwrap().cell_material();
     let top = level.count() - level.cells[0] * level.cells[1];
-    let mut stuff = Stuff {
-        moduli: vec![moduli(2e3); level.count()],
-        densities_kgpm3: vec![1e3; level.count()],
-    };
-    stuff.moduli[top..].fill(moduli(2e6));
-    let params = Params {
+    let mut cells = vec![cell_materials(2e3); level.count()];
+    cells[top..].fill(cell_materials(2e6));
+    let params = ExplicitParams {
         classes: 5,
-        stiff: Stiff::Mass,
-        ..Params::default()
+        stiff_cells: StiffCellMethod::MassScaling,
+        ..ExplicitParams::default()
     };
-    let mut tissue = Explicit::new(&nested, &[stuff], &params).unwrap();
-    // never more sub-steps than were allowed; what that takes in mass is told
+    let mut tissue = ExplicitTissue::new(&nested, &[cells], &params).unwrap();
+    // never more sub-steps than allowed; the added mass can be queried
     assert!(tissue.substep_s() >= 1e-3 / f64::from(params.substeps_max));
     let weight_kg = 1e3 * 0.08 * 0.08 * 0.04;
     assert!(
-        tissue.stiff_mass_kg() < 0.2 * weight_kg,
+        tissue.stiff_added_mass_kg() < 0.2 * weight_kg,
         "{}",
-        tissue.stiff_mass_kg()
+        tissue.stiff_added_mass_kg()
     );
-    // most of the cells are the soft ones, and go least often
+    // most of the cells are soft and step least often
     let cells = tissue.class_cells();
     assert!(cells[4] > cells[..4].iter().sum(), "{cells:?}");
     let mut held_n = Vec::new();
@@ -124,9 +119,9 @@ fn a_layer_a_thousand_times_as_stiff_costs_what_was_said_and_stays_calm() {
         .fold((f64::MAX, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
     assert!(low_n > 0.01 && high_n < 1.05 * low_n, "{low_n} {high_n}");
     assert_eq!(tissue.collapses(), 0);
-    let books = tissue.view().ledger;
+    let balance = tissue.view().energy;
     assert!(
-        books.residual_j.abs() < 0.02 * books.tool_work_j,
-        "{books:?}"
+        balance.residual_j.abs() < 0.02 * balance.tool_work_j,
+        "{balance:?}"
     );
 }

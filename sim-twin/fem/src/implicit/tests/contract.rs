@@ -1,4 +1,5 @@
-//! What tissues promise, where the suite over all of them (`tests/tests/contract.rs`) asks less.
+//! Contract tests of the implicit tissue, for cases that the suite of all tissues (`tests/tests/contract.rs`)
+//! does not cover.
 
 use super::*;
 
@@ -13,35 +14,35 @@ fn bits(snapshot: &Snapshot) -> Vec<u64> {
     snapshot.numbers.iter().map(|x| x.to_bits()).collect()
 }
 
-/// With branches, which no tissue of that suite has.
+/// Branches, which no tissue of that suite has.
 #[test]
-fn a_viscous_tissue_thawed_repeats_bit_for_bit_and_so_do_two_runs() {
-    let new = || viscous::soft(&block(0.1, 4), &[(0.3, 0.02)], 2.0);
+fn a_restored_viscous_tissue_and_two_runs_repeat_bit_for_bit() {
+    let new = || viscous::soft(&block(0.1, 4), viscous::branch(0.3, 0.02), 2.0);
     let (mut one, mut two) = (new(), new());
-    let mut frozen = Snapshot::default();
+    let mut saved = Snapshot::default();
     press(&mut one, 0.1, 0.01, 20);
-    one.freeze(&mut frozen);
+    one.save(&mut saved);
     let first = press(&mut one, 0.1, 0.02, 20);
     let (mut after, mut again) = (Snapshot::default(), Snapshot::default());
-    one.freeze(&mut after);
-    one.thaw(&frozen).unwrap();
+    one.save(&mut after);
+    one.restore(&saved).unwrap();
     assert_eq!(press(&mut one, 0.1, 0.02, 20), first);
-    one.freeze(&mut again);
+    one.save(&mut again);
     assert_eq!(bits(&again), bits(&after));
     press(&mut two, 0.1, 0.01, 20);
     assert_eq!(press(&mut two, 0.1, 0.02, 20), first);
-    two.freeze(&mut again);
+    two.save(&mut again);
     assert_eq!(bits(&again), bits(&after));
 }
 
 #[test]
-fn force_is_the_slope_of_the_energy() {
+fn force_is_the_energy_gradient() {
     let mut tissue = tissue(
         &block(0.1, 6),
-        Family::NeoHookean,
-        &Params {
+        LawFamily::NeoHookean,
+        &ImplicitParams {
             tolerance: 1e-10,
-            ..Params::default()
+            ..ImplicitParams::default()
         },
     );
     let mut held = |z_m: f64| {
@@ -50,7 +51,7 @@ fn force_is_the_slope_of_the_energy() {
             // long steps: the tissue comes to rest
             tissue.step(&[ball([0.047, 0.052, z_m], 0.02)], 0.3, &mut reaction);
         }
-        (reaction[0].force_n.z, tissue.view().ledger.stored_j())
+        (reaction[0].force_n.z, tissue.view().energy.stored_j())
     };
     let (height_m, h_m) = (0.11, 1e-5);
     let ((force_n, _), (_, up_j)) = (held(height_m), held(height_m + h_m));
@@ -62,19 +63,23 @@ fn force_is_the_slope_of_the_energy() {
     );
 }
 
-/// Contact pushes the surface as it pushes the tool, cells pull all of their nodes together with
-/// nothing, and what the nodes get is what moves them.
+/// The contact force on the surface equals that on the tool, internal forces sum to zero, and the nodal
+/// forces equal the change of momentum.
 #[test]
-fn action_is_reaction_to_rounding() {
+fn action_equals_reaction_to_rounding() {
     for mut tissue in [
-        tissue(&block(0.1, 5), Family::NeoHookean, &Params::default()),
-        tets::tissue(&block(0.1, 2), &[]),
+        tissue(
+            &block(0.1, 5),
+            LawFamily::NeoHookean,
+            &ImplicitParams::default(),
+        ),
+        tets::tissue(&block(0.1, 2), Viscosity::NONE),
     ] {
         balances_to_rounding(&mut tissue);
     }
 }
 
-fn balances_to_rounding(tissue: &mut Implicit) {
+fn balances_to_rounding(tissue: &mut ImplicitTissue) {
     let mut reaction = [Reaction::default()];
     let tools = |k: u32| [ball([0.05, 0.05, 0.12 - 2e-4 * f64::from(k)], 0.02)];
     for k in 0..40 {
@@ -82,19 +87,19 @@ fn balances_to_rounding(tissue: &mut Implicit) {
         let (u, before) = (tissue.state.u.clone(), tissue.state.v.clone());
         tissue.step(&tools(k + 1), DT_S, &mut reaction);
         let (model, state) = (&tissue.model, &tissue.state);
-        let begin = cells::Begin {
+        let begin = cells::StepStart {
             dt: DT_S / model.time_s,
             u: &u,
             materials: &[],
             memories: &[],
         };
         let mut forces = vec![Vec3::zeros(); u.len()];
-        let mut pulled = cells::Pulled::default();
+        let mut energies = cells::CellEnergies::default();
         for cell in &model.hexes {
-            cell.pull(&begin, &state.u, &mut forces, &mut pulled);
+            cell.add_forces(&begin, &state.u, &mut forces, &mut energies);
         }
         for cell in &model.tets {
-            cell.pull(&begin, &state.u, &mut forces, &mut pulled);
+            cell.add_forces(&begin, &state.u, &mut forces, &mut energies);
         }
         let sum = |forces: &[Vec3]| forces.iter().sum::<Vec3>();
         let size: f64 = forces.iter().map(|f| f.norm()).sum();
@@ -105,20 +110,20 @@ fn balances_to_rounding(tissue: &mut Implicit) {
             .zip(&model.rest)
             .map(|(u, x)| u + x)
             .collect();
-        let mut pushed = vec![Vec3::zeros(); u.len()];
+        let mut surface_forces = vec![Vec3::zeros(); u.len()];
         let sphere = probe_of(model, &tools(k + 1)[0]);
-        let (force, _) = model.surface.add_forces(&at, &sphere, &mut pushed);
-        let felt = reaction[0].force_n / model.force_n();
-        assert!((force - felt).norm() <= 1e-14 * (force.norm() + 1e-3));
-        // the potential's gradient on the surface is the force on the tool, the other way round
-        assert!((sum(&pushed) - force).norm() <= 1e-14 * (force.norm() + 1e-3));
+        let (force, _) = model.surface.add_forces(&at, &sphere, &mut surface_forces);
+        let tool_force = reaction[0].force_n / model.force_n();
+        assert!((force - tool_force).norm() <= 1e-14 * (force.norm() + 1e-3));
+        // the potential's gradient on the surface is the opposite of the force on the tool
+        assert!((sum(&surface_forces) - force).norm() <= 1e-14 * (force.norm() + 1e-3));
         let mut unbalanced = Vec3::zeros();
         for node in 0..u.len() {
             let (v, mass) = (state.v[node], model.masses[node]);
             let moved = ((v - before[node]) / begin.dt + v * model.damping) * mass;
             for axis in 0..3 {
                 if !model.fixed[node][axis] {
-                    unbalanced[axis] += (forces[node] + pushed[node] + moved)[axis];
+                    unbalanced[axis] += (forces[node] + surface_forces[node] + moved)[axis];
                 }
             }
         }
@@ -130,23 +135,25 @@ fn balances_to_rounding(tissue: &mut Implicit) {
     assert!(reaction[0].force_n.z > 0.5);
 }
 
-fn probe_of(model: &Model, tool: &Tool) -> crate::probe::Sphere {
+fn probe_of(model: &Model, tool: &Tool) -> crate::sphere_contact::Sphere {
     model.sphere(tool)
 }
 
 #[test]
-fn size_does_not_matter() {
+fn forces_scale_with_size() {
     let mut runs = Vec::new();
     for scale in [1e-3, 1.0, 1e3] {
         let mesh = block(0.1 * scale, 5);
         let cells = mesh.cells.len();
-        let moduli = matter(&mesh, 5e3, 0.45).0;
-        // as dense that a step of 1 ms is the same share of a wave's time
+        let moduli = moduli_and_densities(&mesh, 5e3, 0.45).0;
+        // densities such that a step of 1 ms is the same fraction of a wave's period
         let densities = vec![1e3 / (scale * scale); cells];
-        let matter = elastic(Family::NeoHookean, &moduli, &densities);
-        let mut tissue = Implicit::new(&mesh, &matter, &FLOOR, &Params::default()).unwrap();
+        let cell_materials = cell_materials(&moduli, &densities, Viscosity::NONE);
+        let law = LawFamily::NeoHookean;
+        let mut tissue =
+            ImplicitTissue::new(&mesh, law, &cell_materials, &ImplicitParams::default()).unwrap();
         let mut reaction = [Reaction::default()];
-        let mut felt = Vec::new();
+        let mut forces = Vec::new();
         for k in 0..60 {
             let z_m = 0.11 - 1e-4 * f64::from(k);
             let mut tool = ball([0.05, 0.05, z_m], 0.01);
@@ -154,15 +161,15 @@ fn size_does_not_matter() {
             tool.radius_m *= scale;
             tool.stiffness_npm *= scale;
             tissue.step(&[tool], DT_S, &mut reaction);
-            felt.push(reaction[0].force_n.z / (scale * scale));
+            forces.push(reaction[0].force_n.z / (scale * scale));
         }
-        runs.push(felt);
+        runs.push(forces);
     }
-    for (k, exact) in runs[1].iter().enumerate() {
+    for (k, expected) in runs[1].iter().enumerate() {
         for run in [&runs[0], &runs[2]] {
             assert!(
-                (run[k] - exact).abs() <= 1e-6 * exact.abs() + 1e-12,
-                "{} {exact}",
+                (run[k] - expected).abs() <= 1e-6 * expected.abs() + 1e-12,
+                "{} {expected}",
                 run[k]
             );
         }
@@ -171,41 +178,44 @@ fn size_does_not_matter() {
 }
 
 #[test]
-fn a_held_press_is_the_static_truth() {
-    use crate::tests::truth::{Press, Settings};
-    use crate::{Solid, Volumetric};
+fn held_press_matches_the_static_solution() {
+    use crate::Solid;
+    use crate::tests::static_reference::{Press, Settings};
     let mesh = block(0.1, 8);
-    let params = Params {
+    let params = ImplicitParams {
         contact_stiffness: 30.0,
-        ..Params::default()
+        ..ImplicitParams::default()
     };
-    let mut tissue = tissue(&mesh, Family::NeoHookean, &params);
+    let mut tissue = tissue(&mesh, LawFamily::NeoHookean, &params);
     let mut reaction = [Reaction::default()];
     for k in 1..=60 {
         let depth_m = 6e-3 * f64::from(k.min(20)) / 20.0;
         let tool = [ball([0.05, 0.05, 0.12 - depth_m], 0.02)];
         tissue.step(&tool, 0.1, &mut reaction);
     }
-    let law = (Family::NeoHookean, &matter(&mesh, 5e3, 0.45).0[..]);
-    let solid = Solid::new(&mesh, law, &FLOOR, Volumetric::Mean).unwrap();
+    let solid = Solid::new(
+        &mesh,
+        LawFamily::NeoHookean,
+        &moduli_and_densities(&mesh, 5e3, 0.45).0,
+    );
     let settings = Settings {
         augmentations: 0,
         ..Settings::default()
     };
     let mut press = Press::new((solid, &mesh), [0.05, 0.05], 0.02, settings);
-    let truth_n = press.to(6e-3).unwrap().force_n.z;
+    let reference_n = press.to(6e-3).unwrap().force_n.z;
     let found_n = reaction[0].force_n.z;
-    // the tool of 1 MN/m gives by 1e-4 of the contact
+    // the boundary of the tool, 1 MN/m, has 1e-4 of the compliance of the contact
     assert!(
-        (found_n / truth_n - 1.0).abs() < 1e-3,
-        "{found_n} {truth_n}"
+        (found_n / reference_n - 1.0).abs() < 1e-3,
+        "{found_n} {reference_n}"
     );
 }
 
-/// Numbers in [0, 1), the same in every run.
-struct Chance(u64);
+/// Pseudo-random numbers in [0, 1), the same in every run.
+struct Noise(u64);
 
-impl Chance {
+impl Noise {
     fn next(&mut self) -> f64 {
         // xorshift, Marsaglia 2003
         self.0 ^= self.0 << 13;
@@ -215,14 +225,14 @@ impl Chance {
     }
 
     fn tool(&mut self) -> Tool {
-        let wild = [f64::NAN, f64::INFINITY, -1e300, 0.0, 1e-300, 1e12];
+        let invalid = [f64::NAN, f64::INFINITY, -1e300, 0.0, 1e-300, 1e12];
         let near = [0, 1, 2].map(|axis| {
             let low = if axis == 2 { 0.06 } else { 0.0 };
             low + 0.1 * (self.next() * 10.0).floor() / 10.0 * (1.0 - low) + 0.002 * self.next()
         });
         let mut tool = ball(near, [0.005, 0.02, 0.3, 50.0][(self.next() * 4.0) as usize]);
         if self.next() < 0.1 {
-            let bad = wild[(self.next() * 6.0) as usize];
+            let bad = invalid[(self.next() * 6.0) as usize];
             match (self.next() * 4.0) as usize {
                 0 => tool.position_m.z = bad,
                 1 => tool.velocity_mps.x = bad,
@@ -235,31 +245,35 @@ impl Chance {
 }
 
 #[test]
-fn wild_tools_meet_a_limited_force_and_the_tissue_recovers() {
-    wild(3000);
+fn random_and_invalid_tools_have_bounded_forces_and_the_tissue_recovers() {
+    run_random_tools(3000);
 }
 
 #[test]
 #[ignore = "a minute"]
-fn wild_tools_meet_a_limited_force_for_long() {
-    wild(20_000);
+fn random_and_invalid_tools_have_bounded_forces_for_long() {
+    run_random_tools(20_000);
 }
 
-/// Teleports, sizes beyond sense, several tools in one place, what is not a number.
-fn wild(ticks: u32) {
-    let mut tissue = tissue(&block(0.1, 3), Family::NeoHookean, &Params::default());
-    let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
+/// Jumps, extreme sizes, several tools at one position, and NaN.
+fn run_random_tools(ticks: u32) {
+    let mut tissue = tissue(
+        &block(0.1, 3),
+        LawFamily::NeoHookean,
+        &ImplicitParams::default(),
+    );
+    let mut noise = Noise(0x9E37_79B9_7F4A_7C15);
     let mut reactions = [Reaction::default(); TOOLS];
     let mut tools = [ball([0.05, 0.05, 0.2], 0.01); TOOLS];
     for tick in 0..ticks {
         for tool in &mut tools {
-            if chance.next() < 0.1 {
-                *tool = chance.tool();
+            if noise.next() < 0.1 {
+                *tool = noise.tool();
             }
-            tool.position_m.z -= 1e-2 * (chance.next() - 0.5);
+            tool.position_m.z -= 1e-2 * (noise.next() - 0.5);
         }
-        let count = (chance.next() * 5.0) as usize;
-        let dt_s = [1e-3, 1e-3, 1e-3, 1e-5, 1e-2, f64::NAN][(chance.next() * 6.0) as usize];
+        let count = (noise.next() * 5.0) as usize;
+        let dt_s = [1e-3, 1e-3, 1e-3, 1e-5, 1e-2, f64::NAN][(noise.next() * 6.0) as usize];
         tissue.step(&tools[..count], dt_s, &mut reactions);
         assert!(
             reactions
@@ -274,13 +288,13 @@ fn wild(ticks: u32) {
             .iter()
             .all(|x| x.iter().all(|x| x.is_finite()))
     );
-    assert!(view.ledger.stored_j().is_finite());
-    println!("{:?} {:?}", tissue.effort(), view.ledger);
+    assert!(view.energy.stored_j().is_finite());
+    println!("{:?}", view.energy);
     for _ in 0..3000 {
         tissue.step(&[], DT_S, &mut reactions);
     }
     let view = tissue.view();
-    // each by itself: a maximum would pass over what is not a number
+    // each by itself: a maximum would ignore NaN
     let mut pairs = view.positions_m.iter().zip(view.rest_m);
     assert!(pairs.all(|(x, rest)| (x - rest).norm() < 1e-6));
 }

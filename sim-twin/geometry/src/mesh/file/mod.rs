@@ -1,28 +1,27 @@
-//! Mesh files of other programs: bytes in, [`Parts`] out, and back.
+//! Mesh files of other programs: bytes in, [`MixedMesh`] out, and back.
 //!
-//! Source: ours; each reader names its format's description. A reader never trusts a count: memory
-//! is bounded by the bytes that are there, and every refusal names the line or byte, the field, the
-//! value and what would be right. What a mesh cannot use (normals, colours, lines, points) is passed
-//! over; what would be a part of it in another form (second order, prisms) is refused by name.
+//! Source: ours; each reader cites its format's description. A reader never relies on a count. Memory
+//! is bounded by the bytes of the file, and every refusal names the line or byte, the field, the
+//! value and the valid form. Unused content (normals, colours, lines, points) is skipped;
+//! unsupported cells (second order, prisms) are refused by name.
 
-pub mod msh;
-pub mod obj;
-pub mod obj_write;
-pub mod ply;
-pub mod ply_write;
+mod msh;
+mod obj;
+mod ply;
 mod scan;
-pub mod stl;
-pub mod vtu;
+mod stl;
+mod vtu;
 mod vtu_array;
-pub mod vtu_write;
+mod vtu_write;
 
-use crate::mesh::parts::Parts;
-use crate::mesh::units::{UnitError, Units};
+use crate::Defect;
+use crate::mesh::tet::halves;
+use crate::mesh::{ColouredMesh, MixedMesh, Units};
 use palpate_twin::Vec3;
 
 /// A format of mesh files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum MeshFormat {
     /// Gmsh, 2.2 or 4.1, ASCII.
     Msh,
     /// VTK XML, unstructured grid.
@@ -35,48 +34,42 @@ pub enum Format {
     Ply,
 }
 
-/// All formats.
-pub const FORMATS: [Format; 5] = [
-    Format::Msh,
-    Format::Vtu,
-    Format::Obj,
-    Format::Stl,
-    Format::Ply,
+/// All formats, each with its file name extension, without the dot.
+const FORMATS: [(&str, MeshFormat); 5] = [
+    ("msh", MeshFormat::Msh),
+    ("vtu", MeshFormat::Vtu),
+    ("obj", MeshFormat::Obj),
+    ("stl", MeshFormat::Stl),
+    ("ply", MeshFormat::Ply),
 ];
 
-impl Format {
-    /// Ending of its files' names, without the dot.
+impl MeshFormat {
+    /// Format of a file name extension, in any case of letters.
     #[must_use]
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Msh => "msh",
-            Self::Vtu => "vtu",
-            Self::Obj => "obj",
-            Self::Stl => "stl",
-            Self::Ply => "ply",
-        }
+    pub fn from_extension(extension: &str) -> Option<Self> {
+        let same = |(known, _): &&(&str, Self)| known.eq_ignore_ascii_case(extension);
+        FORMATS.iter().find(same).map(|&(_, format)| format)
     }
 
-    /// The format of files whose names end so, in any case of letters.
+    /// All extensions, for messages.
     #[must_use]
-    pub fn of_extension(extension: &str) -> Option<Self> {
-        let same = |format: &Format| format.extension().eq_ignore_ascii_case(extension);
-        FORMATS.into_iter().find(same)
+    pub fn extensions() -> String {
+        FORMATS.map(|(known, _)| format!(".{known}")).join(", ")
     }
 }
 
-/// Read a mesh whose lengths count in `units`; forces mean nothing here.
+/// Reads a mesh with lengths in `units`; the unit of force is unused.
 ///
 /// # Errors
-/// [`MeshError`] naming line or byte, field, value and what would be right.
-pub fn read(format: Format, bytes: &[u8], units: &Units) -> Result<Parts, MeshError> {
+/// [`Defect`] naming line or byte, field, value and what would be right.
+pub fn read(format: MeshFormat, bytes: &[u8], units: &Units) -> Result<MixedMesh, Defect> {
     units.check()?;
     let mut parts = match format {
-        Format::Msh => msh::read(bytes),
-        Format::Vtu => vtu::read(bytes),
-        Format::Obj => obj::read(bytes),
-        Format::Stl => stl::read(bytes),
-        Format::Ply => ply::read(bytes),
+        MeshFormat::Msh => msh::read(bytes),
+        MeshFormat::Vtu => vtu::read(bytes),
+        MeshFormat::Obj => obj::read(bytes),
+        MeshFormat::Stl => stl::read(bytes),
+        MeshFormat::Ply => ply::read(bytes),
     }?;
     parts
         .nodes_m
@@ -85,133 +78,74 @@ pub fn read(format: Format, bytes: &[u8], units: &Units) -> Result<Parts, MeshEr
     Ok(parts)
 }
 
-/// Where in a file something is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// Line of a text, counted from 1.
-    Line(usize),
-    /// Byte of a binary file, counted from 0.
-    Byte(usize),
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Line(line) => write!(f, "line {line}"),
-            Self::Byte(byte) => write!(f, "byte {byte}"),
-        }
-    }
-}
-
-/// Why a mesh file is refused, or why a mesh cannot be written as one.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum MeshError {
-    /// A field is not what it should be.
-    #[error("{place}: {field} is {value}; expected {expected}")]
-    Field {
-        /// Where.
-        place: Place,
-        /// Name of the field.
-        field: &'static str,
-        /// What was found: text in backquotes cut after 40 characters, or `missing`.
-        value: String,
-        /// What would be right.
-        expected: String,
-    },
-    /// A unit is unusable.
-    #[error(transparent)]
-    Units(#[from] UnitError),
-    /// A mesh holds something that the format cannot carry.
-    #[error("{element} cannot be written with {field} {value}; expected {expected}")]
-    Unwritable {
-        /// The element, with its index.
-        element: String,
-        /// Name of the field.
-        field: &'static str,
-        /// Value found.
-        value: String,
-        /// What would be right.
-        expected: String,
-    },
-}
-
-/// The error for one field with this text.
-fn wrong(place: Place, field: &'static str, text: &[u8], expected: &str) -> MeshError {
-    let cut = &text[..text.len().min(160)];
-    let text: String = String::from_utf8_lossy(cut).chars().take(40).collect();
-    MeshError::Field {
-        place,
-        field,
-        value: format!("`{}`", text.escape_default()),
-        expected: expected.to_owned(),
-    }
-}
-
-/// The error for one field that is not there.
-fn missing(place: Place, field: &'static str, expected: &str) -> MeshError {
-    MeshError::Field {
-        place,
-        field,
-        value: "missing".to_owned(),
-        expected: expected.to_owned(),
-    }
-}
-
-/// The index of the node that comes next.
-fn next_node(nodes_m: &[Vec3], place: Place) -> Result<u32, MeshError> {
-    // the last index is kept free, as a mark for `none`
-    let index = u32::try_from(nodes_m.len())
-        .ok()
-        .filter(|&index| index < u32::MAX);
-    let found = nodes_m.len().to_string();
-    index.ok_or_else(|| {
-        wrong(
-            place,
-            "number of nodes",
-            found.as_bytes(),
-            "fewer than 2^32 - 1",
-        )
-    })
-}
-
-/// Places of the nodes in the units of a file, each proven to be writable.
-fn file_places<'a>(
-    parts: &'a Parts,
+/// Writes a mesh with lengths in `units`: all of its cells as `.vtu`, or its boundary as `.ply` or `.obj`, with the
+/// colours of a surface. None for a format without a writer.
+///
+/// Numbers of text have the fewest digits that read back as the same value. Node indices of cells must be valid, as
+/// after reading.
+///
+/// # Errors
+/// [`Defect`] naming a node whose coordinates are not finite.
+pub fn write(
+    format: MeshFormat,
+    coloured: &ColouredMesh,
     units: &Units,
-) -> impl Iterator<Item = Result<Vec3, MeshError>> + 'a {
-    let length_m = units.length_m;
-    let nodes = parts.nodes_m.iter().enumerate();
-    nodes.map(move |(node, at_m)| {
-        let value = at_m / length_m;
-        if value.iter().all(|x| x.is_finite()) {
-            return Ok(value);
+) -> Result<Option<Vec<u8>>, Defect> {
+    units.check()?;
+    let whole = &coloured.mesh;
+    let surface = || {
+        let outside = whole.boundary_mesh();
+        let places = file_places(&outside, units)?;
+        Ok::<_, Defect>((outside, places))
+    };
+    let written = match format {
+        MeshFormat::Vtu => vtu_write::write(coloured, &file_places(whole, units)?).into_bytes(),
+        MeshFormat::Ply => {
+            let (outside, places) = surface()?;
+            ply::write(coloured, &outside, &places)
         }
-        Err(MeshError::Unwritable {
-            element: format!("node {node}"),
-            field: "coordinates",
-            value: format!("{:?}", value.as_slice()),
-            expected: "finite numbers".to_owned(),
-        })
-    })
+        MeshFormat::Obj => {
+            let (outside, places) = surface()?;
+            obj::write(coloured, &outside, &places).into_bytes()
+        }
+        MeshFormat::Msh | MeshFormat::Stl => return Ok(None),
+    };
+    Ok(Some(written))
 }
 
-/// Every cell names nodes that are there, or why not.
-fn check_indices<const N: usize>(
-    kind: &str,
-    cells: &[[u32; N]],
-    nodes: usize,
-) -> Result<(), MeshError> {
-    for (index, cell) in cells.iter().enumerate() {
-        if let Some(node) = cell.iter().find(|&&node| node as usize >= nodes) {
-            return Err(MeshError::Unwritable {
-                element: format!("{kind} {index}"),
-                field: "node",
-                value: node.to_string(),
-                expected: format!("an index below {nodes}"),
-            });
+/// Positions of the nodes in the units of a file, checked to be finite.
+fn file_places(parts: &MixedMesh, units: &Units) -> Result<Vec<Vec3>, Defect> {
+    let place = |(node, at_m): (usize, &Vec3)| {
+        let at = at_m / units.length_m;
+        if at.iter().all(|x| x.is_finite()) {
+            return Ok(at);
         }
+        let value = format_args!("coordinates {:?}", at.as_slice());
+        let element = format_args!("node {node}");
+        Err(Defect::unwritable(element, value, "finite numbers"))
+    };
+    parts.nodes_m.iter().enumerate().map(place).collect()
+}
+
+/// Adds one cell of a VTK type; false if the type is unknown or has another number of nodes.
+#[must_use]
+fn push_cell(parts: &mut MixedMesh, kind: u64, nodes: &[u32], region: u32) -> bool {
+    match (kind, nodes) {
+        (10, &[a, b, c, d]) => parts.tets.push([a, b, c, d], region),
+        (12, &[a, b, c, d, e, f, g, h]) | (11, &[a, b, d, c, e, f, h, g]) => {
+            parts.hexes.push([a, b, c, d, e, f, g, h], region);
+        }
+        (5, &[a, b, c]) => parts.triangles.push([a, b, c], region),
+        (9, &[a, b, c, d]) => {
+            for half in halves([a, b, c, d]) {
+                parts.triangles.push(half, region);
+            }
+        }
+        // points and lines, of any number of nodes
+        (1..=4, _) => {}
+        _ => return false,
     }
-    Ok(())
+    true
 }
 
 #[cfg(test)]

@@ -1,20 +1,90 @@
-//! Walking through the bytes of a file: words with their lines, and numbers in binary.
+//! Scanner over the bytes of a file: words with their lines, and binary numbers.
 //!
 //! Source: ours.
 
-use super::{MeshError, Place, missing, wrong};
+use crate::Defect;
+use crate::error::{lossy, quoted};
+use crate::number::parse;
 use palpate_twin::Vec3;
+use std::fmt::Display;
 
-/// A place in the bytes of a file.
+/// Position in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FilePosition {
+    /// Line of a text, counted from 1.
+    Line(usize),
+    /// Byte of a binary file, counted from 0.
+    Byte(usize),
+}
+
+impl FilePosition {
+    /// Error of one field with this value.
+    pub(super) fn field_error(
+        self,
+        field: &str,
+        found: impl Display,
+        expected: impl Display,
+    ) -> Defect {
+        Defect::field(field, quoted(found), expected).located(self)
+    }
+
+    /// Error of one field with these bytes of text.
+    pub(super) fn word_error(self, field: &str, word: &[u8], expected: impl Display) -> Defect {
+        self.field_error(field, lossy(word), expected)
+    }
+
+    /// Error of a missing field.
+    pub(super) fn missing_error(self, field: &str, expected: impl Display) -> Defect {
+        Defect::missing(field, expected).located(self)
+    }
+
+    /// Reads a word as a whole number that is not negative.
+    pub(super) fn whole(self, field: &str, word: &[u8]) -> Result<u64, Defect> {
+        parse(word).ok_or_else(|| self.word_error(field, word, WHOLE))
+    }
+
+    /// Reads a word as a finite number.
+    pub(super) fn number(self, field: &str, word: &[u8]) -> Result<f64, Defect> {
+        let value = parse(word).filter(|value: &f64| value.is_finite());
+        value.ok_or_else(|| self.word_error(field, word, NUMBER))
+    }
+
+    /// Returns a number, which must be finite.
+    pub(super) fn finite(self, field: &str, value: f64) -> Result<f64, Defect> {
+        if value.is_finite() {
+            return Ok(value);
+        }
+        Err(self.field_error(field, value, NUMBER))
+    }
+
+    /// Index of the next node.
+    pub(super) fn next_node(self, nodes_m: &[Vec3]) -> Result<u32, Defect> {
+        // the last index is reserved as a mark for `none`
+        let count = nodes_m.len();
+        let index = u32::try_from(count).ok().filter(|&index| index < u32::MAX);
+        index.ok_or_else(|| self.field_error("number of nodes", count, "fewer than 2^32 - 1"))
+    }
+}
+
+impl Display for FilePosition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Byte(byte) => write!(f, "byte {byte}"),
+        }
+    }
+}
+
+/// Scanner at a position in a file.
 #[derive(Debug, Clone)]
-pub(super) struct Scan<'a> {
+pub(super) struct ByteScanner<'a> {
     bytes: &'a [u8],
     at: usize,
     line: usize,
 }
 
-impl<'a> Scan<'a> {
-    /// At the start of a file.
+impl<'a> ByteScanner<'a> {
+    /// Creates a scanner at the start of a file.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
@@ -23,23 +93,23 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The line that the next byte is in.
-    pub(super) fn line(&self) -> Place {
-        Place::Line(self.line)
+    /// Line of the next byte.
+    pub(super) fn line(&self) -> FilePosition {
+        FilePosition::Line(self.line)
     }
 
-    /// The next byte.
-    pub(super) fn byte(&self) -> Place {
-        Place::Byte(self.at)
+    /// Position of the next byte.
+    pub(super) fn byte(&self) -> FilePosition {
+        FilePosition::Byte(self.at)
     }
 
-    /// Number of bytes that are left.
-    pub(super) fn left(&self) -> usize {
+    /// Number of bytes left.
+    pub(super) fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// The rest of the line without blanks around it, and the line's number; none at the end.
-    pub(super) fn row(&mut self) -> Option<(Place, &'a [u8])> {
+    /// Reads the rest of the line without blanks around it, with the line number; none at the end.
+    pub(super) fn next_line(&mut self) -> Option<(FilePosition, &'a [u8])> {
         let rest = &self.bytes[self.at..];
         if rest.is_empty() {
             return None;
@@ -55,8 +125,8 @@ impl<'a> Scan<'a> {
         Some((place, row.trim_ascii()))
     }
 
-    /// The next word on this line or a later one; none at the end.
-    pub(super) fn next_word(&mut self) -> Option<(Place, &'a [u8])> {
+    /// Reads the next word on this line or a later one; none at the end.
+    pub(super) fn next_word(&mut self) -> Option<(FilePosition, &'a [u8])> {
         while let Some(&byte) = self.bytes.get(self.at) {
             if !byte.is_ascii_whitespace() {
                 break;
@@ -71,37 +141,51 @@ impl<'a> Scan<'a> {
         (!word.is_empty()).then_some((self.line(), word))
     }
 
-    /// The next word, which must be there.
+    /// Reads the next word, which must exist.
     pub(super) fn word(
         &mut self,
-        field: &'static str,
+        field: &str,
         expected: &str,
-    ) -> Result<(Place, &'a [u8]), MeshError> {
+    ) -> Result<(FilePosition, &'a [u8]), Defect> {
         self.next_word()
-            .ok_or_else(|| missing(self.line(), field, expected))
+            .ok_or_else(|| self.line().missing_error(field, expected))
     }
 
-    /// The next word as a whole number that is not negative.
-    pub(super) fn whole(&mut self, field: &'static str) -> Result<u64, MeshError> {
+    /// Reads the next word, which must be `expected`.
+    pub(super) fn keyword(
+        &mut self,
+        field: &str,
+        word: &str,
+        expected: &str,
+    ) -> Result<(), Defect> {
+        let (place, found) = self.word(field, expected)?;
+        if found == word.as_bytes() {
+            return Ok(());
+        }
+        Err(place.word_error(field, found, expected))
+    }
+
+    /// Reads the next word as a whole number that is not negative.
+    pub(super) fn whole(&mut self, field: &str) -> Result<u64, Defect> {
         let (place, word) = self.word(field, WHOLE)?;
-        whole(place, field, word)
+        place.whole(field, word)
     }
 
-    /// The next word as a whole number.
-    pub(super) fn signed(&mut self, field: &'static str) -> Result<i64, MeshError> {
+    /// Reads the next word as a whole number.
+    pub(super) fn signed(&mut self, field: &str) -> Result<i64, Defect> {
         let expected = "a whole number";
         let (place, word) = self.word(field, expected)?;
-        parse(word).ok_or_else(|| wrong(place, field, word, expected))
+        parse(word).ok_or_else(|| place.word_error(field, word, expected))
     }
 
-    /// The next word as a finite number.
-    pub(super) fn number(&mut self, field: &'static str) -> Result<f64, MeshError> {
+    /// Reads the next word as a finite number.
+    pub(super) fn number(&mut self, field: &str) -> Result<f64, Defect> {
         let (place, word) = self.word(field, NUMBER)?;
-        number(place, field, word)
+        place.number(field, word)
     }
 
-    /// Three numbers.
-    pub(super) fn place_of(&mut self) -> Result<Vec3, MeshError> {
+    /// Reads three numbers.
+    pub(super) fn point(&mut self) -> Result<Vec3, Defect> {
         Ok(Vec3::new(
             self.number("x")?,
             self.number("y")?,
@@ -109,39 +193,21 @@ impl<'a> Scan<'a> {
         ))
     }
 
-    /// The next bytes as they are.
-    pub(super) fn take<const N: usize>(
-        &mut self,
-        field: &'static str,
-    ) -> Result<[u8; N], MeshError> {
+    /// Reads the next `count` bytes.
+    pub(super) fn take(&mut self, count: usize, field: &str) -> Result<&'a [u8], Defect> {
         let rest = &self.bytes[self.at..];
-        let Some(taken) = rest.first_chunk::<N>() else {
-            let expected = format!("{N} bytes, {} are left", rest.len());
-            return Err(missing(self.byte(), field, &expected));
-        };
-        self.at += N;
-        Ok(*taken)
+        let taken = rest.get(..count).ok_or_else(|| {
+            let expected = format!("{count} bytes, {} are left", rest.len());
+            self.byte().missing_error(field, expected)
+        })?;
+        self.at += count;
+        Ok(taken)
     }
 }
 
-const WHOLE: &str = "a whole number that is not negative";
+/// Expected form of a whole number and of a real number, for messages.
+pub(super) const WHOLE: &str = "a whole number that is not negative";
 const NUMBER: &str = "a finite number";
-
-/// A word as a whole number that is not negative.
-pub(super) fn whole(place: Place, field: &'static str, word: &[u8]) -> Result<u64, MeshError> {
-    parse(word).ok_or_else(|| wrong(place, field, word, WHOLE))
-}
-
-/// A word as a finite number.
-pub(super) fn number(place: Place, field: &'static str, word: &[u8]) -> Result<f64, MeshError> {
-    let value = parse(word).filter(|value: &f64| value.is_finite());
-    value.ok_or_else(|| wrong(place, field, word, NUMBER))
-}
-
-/// A word as a value, if it is one.
-pub(super) fn parse<T: std::str::FromStr>(word: &[u8]) -> Option<T> {
-    std::str::from_utf8(word).ok()?.parse().ok()
-}
 
 /// Triangles of a polygon, all from its first corner.
 pub(super) fn fan(corners: &[u32]) -> impl Iterator<Item = [u32; 3]> {

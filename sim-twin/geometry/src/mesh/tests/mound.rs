@@ -1,13 +1,14 @@
-//! A small body of tetrahedra with a curved top and a hidden lump: the mesh of the scene `mound`.
+//! Mesh of the scene `mound`: a small body of tetrahedra with a curved top and a hidden lump.
 //!
-//! Source: ours. A block of 90 x 90 x 29 mm on uneven axes, cut into tetrahedra, its inner nodes moved
-//! by a seeded chance so that no two cells are alike, and its top pressed into a shallow dome, 4 mm
+//! Source: ours. A block of 90 x 90 x 29 mm on uneven axes, cut into tetrahedra. Its inner nodes moved
+//! by a seeded chance so that no two cells are alike, and its top is pressed into a shallow dome, 4 mm
 //! lower at the corners. `sim-twin/scene/scenes/mound.msh` is the text of [`msh`], printed by
 //! `cargo test -p palpate-geometry -- --ignored --nocapture the_mesh_in_print`.
 
-use crate::mesh::hex::{HexError, HexMesh, Side};
-use crate::mesh::parts::Parts;
-use crate::mesh::tet::{TetMesh, halves};
+use crate::Defect;
+use crate::mesh::MixedMesh;
+use crate::mesh::hex::{BlockSide, HexMesh};
+use crate::mesh::tet::halves;
 use palpate_twin::Vec3;
 use std::fmt::Write as _;
 
@@ -15,11 +16,11 @@ use std::fmt::Write as _;
 const X_MM: [f64; 7] = [-45.0, -28.0, -12.0, 0.0, 12.0, 28.0, 45.0];
 const Y_MM: [f64; 6] = [-45.0, -24.0, -8.0, 8.0, 24.0, 45.0];
 const Z_MM: [f64; 4] = [-29.0, -15.0, -5.0, 0.0];
-/// How much lower the corners of the top are than its middle \[mm\].
+/// Height of the middle of the top above its corners \[mm\].
 const DOME_MM: f64 = 4.0;
 /// Farthest that an inner node moves along each axis \[mm\].
 const JITTER_MM: f64 = 1.2;
-/// Seed of the chance.
+/// Seed of the pseudo-random displacements.
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Region of the lump; all else is 1, the ground below it 3.
@@ -29,7 +30,7 @@ const LUMP: u32 = 2;
 ///
 /// # Errors
 /// None: the axes ascend.
-fn parts() -> Result<Parts, HexError> {
+fn parts() -> Result<MixedMesh, Defect> {
     let mut block = HexMesh::block([&X_MM, &Y_MM, &Z_MM])?;
     let low_mm = Vec3::new(X_MM[0], Y_MM[0], Z_MM[0]);
     let mut state = SEED;
@@ -51,8 +52,12 @@ fn parts() -> Result<Parts, HexError> {
     let regions: Vec<u32> = (0..block.cells.len())
         .map(|cell| if is_lump(cell) { LUMP } else { 1 })
         .collect();
-    let mut parts = TetMesh::from_hex(&block, &regions).to_parts();
-    for face in block.side(Side::ZMin).iter().flat_map(|face| halves(*face)) {
+    let mut parts = MixedMesh::from_hex(&block, &regions).tetrahedra();
+    for face in block
+        .side(BlockSide::ZMin)
+        .iter()
+        .flat_map(|face| halves(*face))
+    {
         parts.triangles.push(face, 3);
     }
     for (key, name) in [((3, 1), "body"), ((3, LUMP), "lump"), ((2, 3), "ground")] {
@@ -61,11 +66,11 @@ fn parts() -> Result<Parts, HexError> {
     Ok(parts)
 }
 
-/// The text of the mesh for Gmsh, version 2.2, in millimetres.
+/// Text of the mesh for Gmsh, version 2.2, in millimetres.
 ///
 /// # Errors
 /// As [`parts`].
-fn msh() -> Result<String, HexError> {
+fn msh() -> Result<String, Defect> {
     let parts = parts()?;
     let mut text = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n".to_owned();
     // Writing to a string cannot fail.
@@ -105,7 +110,7 @@ fn msh() -> Result<String, HexError> {
     Ok(text)
 }
 
-/// A number in [-1, 1), the same in every run (xorshift, Marsaglia 2003).
+/// Pseudo-random number in [-1, 1), the same in every run (xorshift, Marsaglia 2003).
 fn chance(state: &mut u64) -> f64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -116,8 +121,9 @@ fn chance(state: &mut u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::defect;
-    use crate::mesh::file::msh::read;
+    use crate::mesh::Units;
+    use crate::mesh::file::{MeshFormat, read};
+    use crate::mesh::mesh_check;
 
     #[test]
     #[ignore = "prints the file of the scene"]
@@ -133,14 +139,13 @@ mod tests {
             text == file,
             "make sim-twin/scene/scenes/mound.msh anew, as the head of this file says"
         );
-        let parts = read(file.as_bytes()).unwrap();
-        assert!(defect::findings(&parts).is_empty());
+        let parts = read(MeshFormat::Msh, file.as_bytes(), &Units::SI).unwrap();
+        assert!(mesh_check::findings(&parts).is_empty());
         assert_eq!((parts.nodes_m.len(), parts.tets.len()), (168, 540));
-        let mesh = TetMesh::from_parts(&parts);
         let of = |wanted: u32| {
-            let cells = mesh.cells.regions.iter().enumerate();
+            let cells = parts.tets.regions.iter().enumerate();
             let own = cells.filter(|(_, region)| **region == wanted);
-            own.map(|(cell, _)| mesh.volume_m3(cell)).sum::<f64>()
+            own.map(|(cell, _)| parts.tet_m3(cell)).sum::<f64>()
         };
         let (body_mm3, lump_mm3) = (of(1), of(LUMP));
         assert!((2000.0..3000.0).contains(&lump_mm3), "{lump_mm3}");

@@ -1,8 +1,8 @@
-//! One DICOM file: a slice of a series.
+//! Reader of one DICOM file: a slice of a series.
 //!
 //! Source: DICOM PS3.5 (elements) and PS3.3 C.7.6 (image plane and pixels), transfer syntaxes explicit and
-//! implicit little endian; packed ones are refused by name. `dicom-encoding` reads the headers of elements. The
-//! walk over them is ours, because the readers above it take memory by the lengths that a file states.
+//! implicit little endian; compressed ones are refused by name. `dicom-encoding` reads the headers of elements. The
+//! traversal is ours, because higher-level readers allocate memory by the lengths that a file states.
 
 use std::io::Cursor;
 
@@ -13,54 +13,52 @@ use dicom_encoding::decode::Decode;
 use dicom_encoding::decode::explicit_le::ExplicitVRLittleEndianDecoder;
 use dicom_encoding::decode::implicit_le::ImplicitVRLittleEndianDecoder;
 
-use super::sampled::Sampled;
-use super::{VolumeFileError, missing, wrong, wrong_text};
+use super::{finite, text_error};
+use crate::Defect;
+use crate::number::NumberFormat;
 use palpate_twin::Vec3;
 
-/// Length that says: until a delimiter.
+/// Length code of an element that ends at a delimiter.
 const UNDEFINED: u32 = u32::MAX;
 /// Group of items and delimiters.
 const ITEMS: u16 = 0xfffe;
-/// Group of the file's own description.
+/// Group of the file meta information.
 const META: u16 = 0x0002;
 /// Deepest nesting of sequences.
 const DEPTH_MAX: usize = 64;
 
 /// A slice.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slice {
-    /// The series that it belongs to.
-    pub series: String,
+pub(super) struct Slice {
+    /// Identifier of its series.
+    pub(super) series: String,
     /// Columns and rows.
-    pub counts: [usize; 2],
-    /// From a column to the next, and from a row to the next \[mm\].
-    pub steps_mm: [Vec3; 2],
-    /// Place of the first value \[mm\].
-    pub origin_mm: Vec3,
-    /// Thickness \[mm\], where given.
-    pub thickness_mm: Option<f64>,
+    pub(super) counts: [usize; 2],
+    /// Vectors from a column to the next, and from a row to the next \[mm\].
+    pub(super) steps_mm: [Vec3; 2],
+    /// Position of the first value \[mm\].
+    pub(super) origin_mm: Vec3,
+    /// Thickness \[mm\], if stated.
+    pub(super) thickness_mm: Option<f64>,
     /// Intensities, row by row.
-    pub values: Vec<f32>,
+    pub(super) values: Vec<f32>,
 }
 
-/// Whether bytes are those of a DICOM file.
+/// True if the bytes are those of a DICOM file.
 #[must_use]
 pub(super) fn is_dicom(bytes: &[u8]) -> bool {
     bytes.get(128..132) == Some(b"DICM")
 }
 
-/// Read a slice; none if the file holds no image, as a directory of a disc.
+/// Reads a slice; none if the file holds no image, as a directory of a disc.
 ///
 /// # Errors
-/// [`VolumeFileError`] naming field, value and what would be right.
-pub fn read(bytes: &[u8]) -> Result<Option<Slice>, VolumeFileError> {
+/// [`Defect`] naming field, value and what would be right.
+pub(super) fn read(bytes: &[u8]) -> Result<Option<Slice>, Defect> {
     if !is_dicom(bytes) {
         let expected = "a DICOM file: DICM at byte 128";
-        return Err(wrong_text(
-            "magic",
-            bytes.get(128..132).unwrap_or_default(),
-            expected,
-        ));
+        let magic = bytes.get(128..132).unwrap_or_default();
+        return Err(text_error("magic", magic, expected));
     }
     let body = &bytes[132..];
     let mut file = Elements::default();
@@ -76,46 +74,27 @@ pub fn read(bytes: &[u8]) -> Result<Option<Slice>, VolumeFileError> {
         _ => {
             let expected = "1.2.840.10008.1.2 or 1.2.840.10008.1.2.1, values that are not packed \
                             (`dcmdjpeg`, `gdcmconv --raw`)";
-            return Err(wrong_text("TransferSyntaxUID", syntax.as_bytes(), expected));
+            return Err(text_error("TransferSyntaxUID", syntax.as_bytes(), expected));
         }
     };
     let has_image = file.find(tags::PIXEL_DATA).is_some() || file.find(tags::ROWS).is_some();
     has_image.then(|| file.slice()).transpose()
 }
 
-/// What of a file is wanted: numbers of elements and their bytes.
+/// Elements outside of sequences: their tags and bytes.
 #[derive(Debug, Default)]
 struct Elements<'a> {
     found: Vec<(Tag, &'a [u8])>,
 }
 
-const WANTED: [Tag; 16] = [
-    tags::TRANSFER_SYNTAX_UID,
-    tags::SERIES_INSTANCE_UID,
-    tags::SLICE_THICKNESS,
-    tags::IMAGE_POSITION_PATIENT,
-    tags::IMAGE_ORIENTATION_PATIENT,
-    tags::SAMPLES_PER_PIXEL,
-    tags::NUMBER_OF_FRAMES,
-    tags::ROWS,
-    tags::COLUMNS,
-    tags::PIXEL_SPACING,
-    tags::BITS_ALLOCATED,
-    tags::BITS_STORED,
-    tags::PIXEL_REPRESENTATION,
-    tags::RESCALE_INTERCEPT,
-    tags::RESCALE_SLOPE,
-    tags::PIXEL_DATA,
-];
-
 impl<'a> Elements<'a> {
-    /// Goes over elements, only those of the file's description if `meta`; how many bytes they are.
+    /// Traverses elements, only those of the file meta information if `meta`; returns their length in bytes.
     fn walk(
         &mut self,
         bytes: &'a [u8],
         decoder: &impl Decode,
         meta: bool,
-    ) -> Result<usize, VolumeFileError> {
+    ) -> Result<usize, Defect> {
         let mut at = 0;
         let mut depth = 0_usize;
         while at < bytes.len() {
@@ -126,20 +105,28 @@ impl<'a> Elements<'a> {
             let (header, used): (DataElementHeader, usize) =
                 decoder.decode_header(&mut rest).map_err(|_| {
                     let left = format!("{} bytes at {at} of the elements", bytes.len() - at);
-                    wrong("element", left, "a whole header of one")
+                    Defect::field("element", left, "a whole header of one")
                 })?;
             at += used;
             let (tag, length) = (header.tag(), header.len.0);
             depth = match (tag.group(), tag.element()) {
                 (ITEMS, 0xe00d | 0xe0dd) => depth.saturating_sub(1),
                 _ if length == UNDEFINED && tag == tags::PIXEL_DATA => {
-                    return Err(wrong("PixelData", "packed", "values that are not packed"));
+                    return Err(Defect::field(
+                        "PixelData",
+                        "packed",
+                        "values that are not packed",
+                    ));
                 }
                 _ if length == UNDEFINED => depth + 1,
                 _ => depth,
             };
             if depth > DEPTH_MAX {
-                return Err(wrong("sequences", "nested deeper", "64 deep at most"));
+                return Err(Defect::field(
+                    "sequences",
+                    "nested deeper",
+                    "64 deep at most",
+                ));
             }
             if length == UNDEFINED {
                 continue;
@@ -150,9 +137,9 @@ impl<'a> Elements<'a> {
             let Some(value) = value else {
                 let name = format!("length of ({:04x},{:04x})", tag.group(), tag.element());
                 let expected = format!("at most the {} bytes that are left", bytes.len() - at);
-                return Err(wrong(name, length, &expected));
+                return Err(Defect::field(name, length, expected));
             };
-            if depth == 0 && WANTED.contains(&tag) {
+            if depth == 0 {
                 self.found.push((tag, value));
             }
             at += value.len();
@@ -165,39 +152,39 @@ impl<'a> Elements<'a> {
         found.map(|&(_, value)| value)
     }
 
-    fn text(&self, tag: Tag, name: &str) -> Result<&'a str, VolumeFileError> {
-        let value = self.find(tag).ok_or_else(|| missing(name, "a text"))?;
-        let text = std::str::from_utf8(value).map_err(|_| wrong_text(name, value, "a text"))?;
+    fn required(&self, tag: Tag, name: &str, expected: &str) -> Result<&'a [u8], Defect> {
+        let value = self.find(tag);
+        value.ok_or_else(|| Defect::missing(name, expected))
+    }
+
+    fn text(&self, tag: Tag, name: &str) -> Result<&'a str, Defect> {
+        let value = self.required(tag, name, "a text")?;
+        let text = std::str::from_utf8(value).map_err(|_| text_error(name, value, "a text"))?;
         Ok(text.trim_matches([' ', '\0']))
     }
 
-    fn whole(&self, tag: Tag, name: &str) -> Result<u16, VolumeFileError> {
-        let value = self.find(tag).ok_or_else(|| missing(name, "a number"))?;
+    fn whole(&self, tag: Tag, name: &str) -> Result<u16, Defect> {
+        let value = self.required(tag, name, "a number")?;
         let number = value.first_chunk::<2>().map(|&two| u16::from_le_bytes(two));
-        number.ok_or_else(|| wrong_text(name, value, "two bytes"))
+        number.ok_or_else(|| text_error(name, value, "two bytes"))
     }
 
-    fn numbers<const N: usize>(&self, tag: Tag, name: &str) -> Result<[f64; N], VolumeFileError> {
+    fn numbers<const N: usize>(&self, tag: Tag, name: &str) -> Result<[f64; N], Defect> {
         let text = self.text(tag, name)?;
-        let numbers: Option<Vec<f64>> = text
-            .split('\\')
-            .map(|word| word.trim().parse().ok().filter(|x: &f64| x.is_finite()))
-            .collect();
-        let numbers = numbers.and_then(|numbers| <[f64; N]>::try_from(numbers).ok());
-        let expected = format!("{N} finite numbers");
-        numbers.ok_or_else(|| wrong_text(name, text.as_bytes(), &expected))
+        let expected = format_args!("{N} finite numbers");
+        finite(text.split('\\')).ok_or_else(|| text_error(name, text.as_bytes(), expected))
     }
 
-    fn slice(&self) -> Result<Slice, VolumeFileError> {
+    fn slice(&self) -> Result<Slice, Defect> {
         let samples = self.whole(tags::SAMPLES_PER_PIXEL, "SamplesPerPixel");
         if let Some(samples) = samples.ok().filter(|&samples| samples != 1) {
-            return Err(wrong("SamplesPerPixel", samples, "1"));
+            return Err(Defect::field("SamplesPerPixel", samples, "1"));
         }
         if self.find(tags::NUMBER_OF_FRAMES).is_some() {
             let frames = self.text(tags::NUMBER_OF_FRAMES, "NumberOfFrames")?;
             if frames != "1" {
                 let expected = "1: a file for each slice";
-                return Err(wrong_text("NumberOfFrames", frames.as_bytes(), expected));
+                return Err(text_error("NumberOfFrames", frames.as_bytes(), expected));
             }
         }
         let counts = [
@@ -207,7 +194,7 @@ impl<'a> Elements<'a> {
         .map(usize::from);
         if counts.contains(&0) {
             let found = format!("{} x {}", counts[0], counts[1]);
-            return Err(wrong("Columns x Rows", found, "1 x 1 or more"));
+            return Err(Defect::field("Columns x Rows", found, "1 x 1 or more"));
         }
         let along: [f64; 6] =
             self.numbers(tags::IMAGE_ORIENTATION_PATIENT, "ImageOrientationPatient")?;
@@ -232,35 +219,35 @@ impl<'a> Elements<'a> {
         })
     }
 
-    fn values(&self, count: usize) -> Result<Vec<f32>, VolumeFileError> {
+    fn values(&self, count: usize) -> Result<Vec<f32>, Defect> {
         let bits = self.whole(tags::BITS_ALLOCATED, "BitsAllocated")?;
         let signed = self.whole(tags::PIXEL_REPRESENTATION, "PixelRepresentation")? == 1;
-        let sampled = match (bits, signed) {
-            (8, false) => Sampled::U8,
-            (8, true) => Sampled::I8,
-            (16, false) => Sampled::U16,
-            (16, true) => Sampled::I16,
-            (32, false) => Sampled::U32,
-            (32, true) => Sampled::I32,
-            _ => return Err(wrong("BitsAllocated", bits, "8, 16 or 32")),
+        let stored = match (bits, signed) {
+            (8, false) => NumberFormat::U8,
+            (8, true) => NumberFormat::I8,
+            (16, false) => NumberFormat::U16,
+            (16, true) => NumberFormat::I16,
+            (32, false) => NumberFormat::U32,
+            (32, true) => NumberFormat::I32,
+            _ => return Err(Defect::field("BitsAllocated", bits, "8, 16 or 32")),
         };
-        let stored = self.whole(tags::BITS_STORED, "BitsStored").unwrap_or(bits);
-        if !(1..=bits).contains(&stored) {
-            return Err(wrong("BitsStored", stored, &format!("1 to {bits}")));
+        let own = self.whole(tags::BITS_STORED, "BitsStored").unwrap_or(bits);
+        if !(1..=bits).contains(&own) {
+            let expected = format_args!("1 to {bits}");
+            return Err(Defect::field("BitsStored", own, expected));
         }
-        let data = self
-            .find(tags::PIXEL_DATA)
-            .ok_or_else(|| missing("PixelData", "values of the slice"))?;
-        let length = count * sampled.width();
+        let data = self.required(tags::PIXEL_DATA, "PixelData", "values of the slice")?;
+        let length = count * stored.width;
         let Some(data) = data.get(..length) else {
-            let found = format!("{} bytes", data.len());
-            return Err(wrong("PixelData", found, &format!("{length} bytes")));
+            let (found, expected) = (data.len(), format_args!("{length} bytes"));
+            return Err(Defect::field(
+                "PixelData",
+                format_args!("{found} bytes"),
+                expected,
+            ));
         };
-        let mut values = if stored < bits {
-            narrow(data, sampled, stored, signed)
-        } else {
-            sampled.values(data, false)
-        };
+        // bits beyond may be overlays
+        let mut values = stored.with_bits(own.into()).singles(data, false);
         let scale = |tag, name, none| match self.find(tag) {
             Some(_) => self.numbers::<1>(tag, name).map(|[value]| value),
             None => Ok(none),
@@ -273,21 +260,4 @@ impl<'a> Elements<'a> {
             .for_each(|value| *value = (slope * f64::from(*value) + intercept) as f32);
         Ok(values)
     }
-}
-
-/// Values of which only the low bits count; others may be overlays.
-#[expect(clippy::cast_precision_loss, reason = "single precision is kept")]
-fn narrow(data: &[u8], sampled: Sampled, stored: u16, signed: bool) -> Vec<f32> {
-    let one = |chunk: &[u8]| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        let unused = 64 - u32::from(stored);
-        let high = u64::from_le_bytes(word) << unused;
-        if signed {
-            (high.cast_signed() >> unused) as f32
-        } else {
-            (high >> unused) as f32
-        }
-    };
-    data.chunks_exact(sampled.width()).map(one).collect()
 }

@@ -1,47 +1,50 @@
-//! NRRD: a text header and values behind it.
+//! Reader of NRRD files: a text header followed by values.
 //!
 //! Source: Kindlmann, "Definition of NRRD File Format" (teem.sourceforge.net/nrrd/format.html), versions 1 to 5:
 //! three dimensions of scalars, encodings `raw`, `gzip` and `ascii`, header and values in one file. Written here
-//! since the crates of that name are not kept up. Lengths without a unit are millimetres, as imaging programs have them.
+//! since the crates of that name are not maintained. Lengths without a unit are millimetres, as in imaging programs.
 
-use super::sampled::Sampled;
-use super::unpack::Unpack;
-use super::{Grid, VOXELS_MAX, VolumeFileError, Voxels, missing, wrong, wrong_text};
+use std::collections::BTreeMap;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::gzip;
+use super::{VOXELS_MAX, VoxelGrid, VoxelVolume, finite, text_error, values_of};
+use crate::Defect;
+use crate::number::{NumberFormat, parse, words};
 use palpate_twin::Vec3;
 
 /// Longest header.
 const HEADER_MAX: usize = 1 << 20;
 
-/// Read a volume.
+/// Reads a volume.
 ///
 /// # Errors
-/// [`VolumeFileError`] naming field, value and what would be right.
-pub fn read(bytes: &[u8]) -> Result<Voxels<f32>, VolumeFileError> {
+/// [`Defect`] naming field, value and what would be right.
+pub(super) fn read(bytes: &[u8]) -> Result<VoxelVolume<f32>, Defect> {
     let (rows, rest) = split(bytes)?;
     let header = Header::of(&rows)?;
     let grid = header.grid()?;
     grid.check()?;
-    Ok(Voxels::new(grid, header.values(grid.len(), rest)?)?)
+    VoxelVolume::new(grid, header.values(grid.len(), rest)?)
 }
 
-/// The lines of the header, and what is behind its empty line.
-fn split(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), VolumeFileError> {
+/// Splits a file into the lines of the header and the bytes after its empty line.
+fn split(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), Defect> {
     let magic = bytes.get(..8).unwrap_or(bytes);
     let known = magic.starts_with(b"NRRD000")
         && magic
             .get(7)
             .is_some_and(|digit| (b'1'..=b'5').contains(digit));
     if !known {
-        return Err(wrong_text("magic", magic, "NRRD0001 to NRRD0005"));
+        return Err(text_error("magic", magic, "NRRD0001 to NRRD0005"));
     }
     let mut rows = Vec::new();
     let mut rest = bytes;
     while bytes.len() - rest.len() < HEADER_MAX {
         let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
-            return Err(missing(
-                "end of header",
-                "an empty line, and values behind it",
-            ));
+            let expected = "an empty line, and values behind it";
+            return Err(Defect::missing("end of header", expected));
         };
         let row = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
         rest = &rest[end + 1..];
@@ -51,279 +54,264 @@ fn split(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), VolumeFileError> {
         rows.push(row);
     }
     let expected = format!("an empty line within {HEADER_MAX} bytes");
-    Err(missing("end of header", &expected))
+    Err(Defect::missing("end of header", expected))
 }
 
-/// The fields of a header that say where values are, as texts.
+/// Header fields that describe the values; `units` is another spelling of `space units`.
+const FIELDS: [&str; 10] = [
+    "type",
+    "dimension",
+    "sizes",
+    "encoding",
+    "endian",
+    "space",
+    "space directions",
+    "space origin",
+    "spacings",
+    "space units",
+];
+
+/// Header fields of a file, as texts.
 #[derive(Debug, Default)]
 struct Header<'a> {
-    kind: Option<&'a str>,
-    dimension: Option<&'a str>,
-    sizes: Option<&'a str>,
-    encoding: Option<&'a str>,
-    endian: Option<&'a str>,
-    space: Option<&'a str>,
-    directions: Option<&'a str>,
-    origin: Option<&'a str>,
-    spacings: Option<&'a str>,
-    units: Option<&'a str>,
+    values: BTreeMap<&'static str, &'a str>,
 }
 
 impl<'a> Header<'a> {
-    fn of(rows: &[&'a [u8]]) -> Result<Self, VolumeFileError> {
+    fn of(rows: &[&'a [u8]]) -> Result<Self, Defect> {
         let mut header = Self::default();
         for row in rows.iter().skip(1) {
             if row.starts_with(b"#") {
                 continue;
             }
             let expected = "a line `field: value` or `key:=value` in UTF-8";
-            let text = std::str::from_utf8(row).map_err(|_| wrong_text("header", row, expected))?;
+            let text = std::str::from_utf8(row).map_err(|_| text_error("header", row, expected))?;
             let Some((field, value)) = text.split_once(':') else {
-                return Err(wrong_text("header", row, expected));
+                return Err(text_error("header", row, expected));
             };
             if value.starts_with('=') {
                 continue;
             }
             let value = value.trim();
+            let refuse = |expected: &str| Err(text_error(field, value.as_bytes(), expected));
             // a few fields have two spellings
-            let place = match field.trim() {
-                "type" => &mut header.kind,
-                "dimension" => &mut header.dimension,
-                "sizes" => &mut header.sizes,
-                "encoding" => &mut header.encoding,
-                "endian" => &mut header.endian,
-                "space" => &mut header.space,
-                "space directions" => &mut header.directions,
-                "space origin" => &mut header.origin,
-                "spacings" => &mut header.spacings,
-                "space units" | "units" => &mut header.units,
+            let name = match field.trim() {
                 "data file" | "datafile" => {
-                    let expected = "values in the same file, behind the header";
-                    return Err(wrong_text(field, value.as_bytes(), expected));
+                    return refuse("values in the same file, behind the header");
                 }
                 "line skip" | "lineskip" | "byte skip" | "byteskip" if value != "0" => {
-                    return Err(wrong_text(field, value.as_bytes(), "0"));
+                    return refuse("0");
                 }
-                _ => continue,
+                "units" => "space units",
+                name => name,
             };
-            if place.replace(value).is_some() {
-                return Err(wrong_text(field, value.as_bytes(), "to be given once"));
+            let known = FIELDS.into_iter().find(|known| *known == name);
+            if let Some(known) = known
+                && header.values.insert(known, value).is_some()
+            {
+                return refuse("to be given once");
             }
         }
         Ok(header)
     }
 
-    fn grid(&self) -> Result<Grid, VolumeFileError> {
-        let dimension = self
-            .dimension
-            .ok_or_else(|| missing("dimension", "`dimension: 3`"))?;
-        if dimension != "3" {
-            return Err(wrong_text(
-                "dimension",
-                dimension.as_bytes(),
-                "3: scalars in a volume",
-            ));
+    fn get(&self, field: &str) -> Option<&'a str> {
+        self.values.get(field).copied()
+    }
+
+    /// Reads an optional field with `value`.
+    fn optional<T>(
+        &self,
+        field: &str,
+        expected: &str,
+        value: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Defect> {
+        let wrong = |text: &str| text_error(field, text.as_bytes(), expected);
+        let text = self.get(field);
+        text.map(|text| value(text).ok_or_else(|| wrong(text)))
+            .transpose()
+    }
+
+    /// Reads a required field with `value`.
+    fn field<T>(
+        &self,
+        field: &str,
+        expected: &str,
+        value: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, Defect> {
+        let value = self.optional(field, expected, value)?;
+        value.ok_or_else(|| Defect::missing(field, expected))
+    }
+
+    fn grid(&self) -> Result<VoxelGrid, Defect> {
+        if self.get("dimension").is_none() {
+            return Err(Defect::missing("dimension", "`dimension: 3`"));
         }
-        let sizes = self
-            .sizes
-            .ok_or_else(|| missing("sizes", "three whole numbers"))?;
-        let counts = three(sizes, |word| word.parse().ok().filter(|&n| n <= VOXELS_MAX));
-        let counts = counts.ok_or_else(|| {
-            wrong_text(
-                "sizes",
-                sizes.as_bytes(),
-                "three whole numbers, as the dimension says",
-            )
-        })?;
+        let three_d = |text: &str| (text == "3").then_some(());
+        self.field("dimension", "3: scalars in a volume", three_d)?;
+        if self.get("sizes").is_none() {
+            return Err(Defect::missing("sizes", "three whole numbers"));
+        }
+        let count = |word: &str| word.parse().ok().filter(|&n| n <= VOXELS_MAX);
+        let expected = "three whole numbers, as the dimension says";
+        let counts = self.field("sizes", expected, |text| three(text, count))?;
         let unit_m = self.unit_m()?;
-        let (steps_m, origin_m) = match self.directions {
-            Some(directions) => (self.directions(directions)?, self.origin()?),
-            None => (self.spacings()?, self.origin()?),
+        let expected = "three vectors (x,y,z) of numbers";
+        let steps_m = match self.optional("space directions", expected, vectors)? {
+            Some(steps_m) => steps_m,
+            None => self.spacings()?,
         };
+        let expected = "a vector (x,y,z) of numbers";
+        let origin_m = self.optional("space origin", expected, vector)?;
         let signs = self.signs()?;
         let world = |at: Vec3| at.component_mul(&signs) * unit_m;
-        Ok(Grid {
+        Ok(VoxelGrid {
             counts,
-            origin_m: world(origin_m),
+            origin_m: world(origin_m.unwrap_or_default()),
             steps_m: steps_m.map(world),
         })
     }
 
-    /// The three vectors of `space directions`.
-    fn directions(&self, text: &str) -> Result<[Vec3; 3], VolumeFileError> {
-        let expected = "three vectors (x,y,z) of numbers";
-        let vectors: Option<Vec<Vec3>> = text
-            .split_inclusive(')')
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-            .map(vector)
-            .collect();
-        let three = vectors.and_then(|vectors| <[Vec3; 3]>::try_from(vectors).ok());
-        three.ok_or_else(|| wrong_text("space directions", text.as_bytes(), expected))
-    }
-
-    fn origin(&self) -> Result<Vec3, VolumeFileError> {
-        let Some(text) = self.origin else {
-            return Ok(Vec3::zeros());
-        };
-        let expected = "a vector (x,y,z) of numbers";
-        vector(text).ok_or_else(|| wrong_text("space origin", text.as_bytes(), expected))
-    }
-
-    fn spacings(&self) -> Result<[Vec3; 3], VolumeFileError> {
+    fn spacings(&self) -> Result<[Vec3; 3], Defect> {
         let expected = "three numbers greater than 0, or `space directions`";
-        let text = self.spacings.ok_or_else(|| missing("spacings", expected))?;
-        let lengths = three(text, |word| word.parse().ok().filter(|x: &f64| *x > 0.0));
-        let [x, y, z] = lengths.ok_or_else(|| wrong_text("spacings", text.as_bytes(), expected))?;
-        Ok([
-            Vec3::new(x, 0.0, 0.0),
-            Vec3::new(0.0, y, 0.0),
-            Vec3::new(0.0, 0.0, z),
-        ])
+        let positive = |word: &str| word.parse().ok().filter(|x: &f64| *x > 0.0);
+        let spacing = self.field("spacings", expected, |text| three(text, positive))?;
+        Ok(VoxelGrid::axis_aligned([1; 3], Vec3::zeros(), spacing).steps_m)
     }
 
-    /// From the space of the file to left, posterior, superior.
-    fn signs(&self) -> Result<Vec3, VolumeFileError> {
-        let space = self.space.unwrap_or("left-posterior-superior");
-        match space.to_ascii_lowercase().as_str() {
-            "right-anterior-superior" | "ras" => Ok(Vec3::new(-1.0, -1.0, 1.0)),
-            "left-anterior-superior" | "las" => Ok(Vec3::new(1.0, -1.0, 1.0)),
-            "left-posterior-superior"
-            | "lps"
-            | "scanner-xyz"
-            | "3d-right-handed"
-            | "3d-left-handed" => Ok(Vec3::new(1.0, 1.0, 1.0)),
-            _ => {
-                let expected = "a space of three axes, such as left-posterior-superior";
-                Err(wrong_text("space", space.as_bytes(), expected))
+    /// Signs of the axes from the space of the file to left, posterior, superior.
+    fn signs(&self) -> Result<Vec3, Defect> {
+        let expected = "a space of three axes, such as left-posterior-superior";
+        let same = Vec3::new(1.0, 1.0, 1.0);
+        let signs = self.optional("space", expected, |space| {
+            match space.to_ascii_lowercase().as_str() {
+                "right-anterior-superior" | "ras" => Some(Vec3::new(-1.0, -1.0, 1.0)),
+                "left-anterior-superior" | "las" => Some(Vec3::new(1.0, -1.0, 1.0)),
+                "left-posterior-superior"
+                | "lps"
+                | "scanner-xyz"
+                | "3d-right-handed"
+                | "3d-left-handed" => Some(same),
+                _ => None,
             }
-        }
+        })?;
+        Ok(signs.unwrap_or(same))
     }
 
     /// Length of the file's unit \[m\].
-    fn unit_m(&self) -> Result<f64, VolumeFileError> {
-        let Some(text) = self.units else {
-            return Ok(1e-3);
-        };
-        let mut words = text.split(['"', ' ']).filter(|word| !word.is_empty());
-        let first = words.next().unwrap_or_default();
-        let length_m = match first {
-            "m" => Some(1.0),
-            "cm" => Some(1e-2),
-            "mm" => Some(1e-3),
-            "um" => Some(1e-6),
-            _ => None,
-        };
-        length_m
-            .filter(|_| words.all(|word| word == first))
-            .ok_or_else(|| {
-                wrong_text(
-                    "space units",
-                    text.as_bytes(),
-                    "one of m, cm, mm and um, the same for all axes",
-                )
-            })
+    fn unit_m(&self) -> Result<f64, Defect> {
+        let expected = "one of m, cm, mm and um, the same for all axes";
+        let unit_m = self.optional("space units", expected, |text| {
+            let mut words = text.split(['"', ' ']).filter(|word| !word.is_empty());
+            let first = words.next().unwrap_or_default();
+            let length_m = match first {
+                "m" => Some(1.0),
+                "cm" => Some(1e-2),
+                "mm" => Some(1e-3),
+                "um" => Some(1e-6),
+                _ => None,
+            };
+            length_m.filter(|_| words.all(|word| word == first))
+        })?;
+        Ok(unit_m.unwrap_or(1e-3))
     }
 
-    fn sampled(&self) -> Result<Sampled, VolumeFileError> {
-        let kind = self.kind.ok_or_else(|| missing("type", TYPES))?;
-        Ok(match kind {
-            "uchar" | "unsigned char" | "uint8" | "uint8_t" => Sampled::U8,
-            "signed char" | "int8" | "int8_t" => Sampled::I8,
-            "ushort" | "unsigned short" | "unsigned short int" | "uint16" | "uint16_t" => {
-                Sampled::U16
-            }
-            "short" | "short int" | "signed short" | "signed short int" | "int16" | "int16_t" => {
-                Sampled::I16
-            }
-            "uint" | "unsigned int" | "uint32" | "uint32_t" => Sampled::U32,
-            "int" | "signed int" | "int32" | "int32_t" => Sampled::I32,
-            "ulonglong"
-            | "unsigned long long"
-            | "unsigned long long int"
-            | "uint64"
-            | "uint64_t" => Sampled::U64,
-            "longlong"
-            | "long long"
-            | "long long int"
-            | "signed long long"
-            | "signed long long int"
-            | "int64"
-            | "int64_t" => Sampled::I64,
-            "float" => Sampled::F32,
-            "double" => Sampled::F64,
-            _ => return Err(wrong_text("type", kind.as_bytes(), TYPES)),
+    fn is_big_endian(&self, stored: NumberFormat) -> Result<bool, Defect> {
+        if self.get("endian").is_none() && stored.width == 1 {
+            return Ok(false);
+        }
+        self.field("endian", "`little` or `big`", |text| match text {
+            "little" => Some(false),
+            "big" => Some(true),
+            _ => None,
         })
     }
 
-    fn is_big_endian(&self, sampled: Sampled) -> Result<bool, VolumeFileError> {
-        let expected = "`little` or `big`";
-        match self.endian {
-            Some("little") => Ok(false),
-            Some("big") => Ok(true),
-            Some(text) => Err(wrong_text("endian", text.as_bytes(), expected)),
-            None if sampled.width() == 1 => Ok(false),
-            None => Err(missing("endian", expected)),
-        }
-    }
-
-    fn values(&self, count: usize, rest: &[u8]) -> Result<Vec<f32>, VolumeFileError> {
-        let sampled = self.sampled()?;
-        let bytes = count * sampled.width();
-        let encoding = self.encoding.unwrap_or("raw");
+    fn values(&self, count: usize, rest: &[u8]) -> Result<Vec<f32>, Defect> {
+        let expected = "a type of scalars, such as uint8, int16 or float";
+        let stored = self.field("type", expected, stored)?;
+        let bytes = count * stored.width;
+        let encoding = self.get("encoding").unwrap_or("raw");
         match encoding {
             "raw" => {
-                let Some(values) = rest.get(..bytes) else {
-                    let found = format!("{} bytes", rest.len());
-                    return Err(wrong("data", found, &format!("{bytes} bytes")));
-                };
-                Ok(sampled.values(values, self.is_big_endian(sampled)?))
+                let values = values_of(rest, bytes)?;
+                Ok(stored.singles(values, self.is_big_endian(stored)?))
             }
             "gzip" | "gz" => {
-                let big_endian = self.is_big_endian(sampled)?;
-                let values = Unpack::new(rest).take(bytes, "data")?;
-                Ok(sampled.values(&values, big_endian))
+                let big_endian = self.is_big_endian(stored)?;
+                let values = gzip::take(&mut MultiGzDecoder::new(rest), bytes, "data")?;
+                Ok(stored.singles(&values, big_endian))
             }
             "ascii" | "text" | "txt" => text_values(rest, count),
             _ => {
                 let expected = "raw, gzip or ascii";
-                Err(wrong_text("encoding", encoding.as_bytes(), expected))
+                Err(text_error("encoding", encoding.as_bytes(), expected))
             }
         }
     }
 }
 
-const TYPES: &str = "a type of scalars, such as uint8, int16 or float";
+/// Number format of a type name.
+fn stored(name: &str) -> Option<NumberFormat> {
+    Some(match name {
+        "uchar" | "unsigned char" | "uint8" | "uint8_t" => NumberFormat::U8,
+        "signed char" | "int8" | "int8_t" => NumberFormat::I8,
+        "ushort" | "unsigned short" | "unsigned short int" | "uint16" | "uint16_t" => {
+            NumberFormat::U16
+        }
+        "short" | "short int" | "signed short" | "signed short int" | "int16" | "int16_t" => {
+            NumberFormat::I16
+        }
+        "uint" | "unsigned int" | "uint32" | "uint32_t" => NumberFormat::U32,
+        "int" | "signed int" | "int32" | "int32_t" => NumberFormat::I32,
+        "ulonglong" | "unsigned long long" | "unsigned long long int" | "uint64" | "uint64_t" => {
+            NumberFormat::U64
+        }
+        "longlong"
+        | "long long"
+        | "long long int"
+        | "signed long long"
+        | "signed long long int"
+        | "int64"
+        | "int64_t" => NumberFormat::I64,
+        "float" => NumberFormat::F32,
+        "double" => NumberFormat::F64,
+        _ => return None,
+    })
+}
 
-/// Three words, each as a value.
+/// Reads three words, each as a value.
 fn three<T>(text: &str, value: impl Fn(&str) -> Option<T>) -> Option<[T; 3]> {
     let values: Option<Vec<T>> = text.split_whitespace().take(4).map(value).collect();
     <[T; 3]>::try_from(values?).ok()
 }
 
+/// Three vectors.
+fn vectors(text: &str) -> Option<[Vec3; 3]> {
+    let parts = text.split_inclusive(')').map(str::trim);
+    let vectors = parts.filter(|part| !part.is_empty()).map(vector);
+    vectors.collect::<Option<Vec<_>>>()?.try_into().ok()
+}
+
 /// A vector `(x,y,z)` of finite numbers.
 fn vector(text: &str) -> Option<Vec3> {
     let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
-    let numbers: Option<Vec<f64>> = inner
-        .split(',')
-        .map(|word| word.trim().parse().ok().filter(|x: &f64| x.is_finite()))
-        .collect();
-    <[f64; 3]>::try_from(numbers?).ok().map(Vec3::from)
+    finite(inner.split(',')).map(|at: [f64; 3]| at.into())
 }
 
-/// Values as text.
-fn text_values(rest: &[u8], count: usize) -> Result<Vec<f32>, VolumeFileError> {
+/// Reads values from text.
+fn text_values(rest: &[u8], count: usize) -> Result<Vec<f32>, Defect> {
     let mut values = Vec::new();
-    let words = rest
-        .split(u8::is_ascii_whitespace)
-        .filter(|word| !word.is_empty());
-    for word in words.take(count) {
-        let value = std::str::from_utf8(word).ok().and_then(|w| w.parse().ok());
-        values.push(value.ok_or_else(|| wrong_text("data", word, "a number"))?);
+    for word in words(rest).take(count) {
+        values.push(parse(word).ok_or_else(|| text_error("data", word, "a number"))?);
     }
     if values.len() < count {
         let found = format!("{} numbers", values.len());
-        return Err(wrong("data", found, &format!("{count} numbers")));
+        return Err(Defect::field(
+            "data",
+            found,
+            format_args!("{count} numbers"),
+        ));
     }
     Ok(values)
 }

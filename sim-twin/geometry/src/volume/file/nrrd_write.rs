@@ -1,6 +1,6 @@
-//! Writing volumes as NRRD, packed, which 3D Slicer, ITK and ParaView read.
+//! Writer of NRRD files, compressed, which 3D Slicer, ITK and ParaView read.
 //!
-//! Source: Kindlmann, as the reader. Lengths are millimetres in the space left-posterior-superior.
+//! Source: Kindlmann, as in the reader. Lengths are millimetres in the space left-posterior-superior.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,36 +8,39 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::{Grid, Voxels};
+use super::{VoxelGrid, VoxelVolume};
 
-/// A type of values that can be written.
-pub trait Stored: Copy {
+/// Type of values that can be written.
+pub trait NrrdValue: Copy {
     /// Its name in a header.
-    const NAME: &'static str;
-    /// Appends it, low byte first.
-    fn put(self, bytes: &mut Vec<u8>);
+    const TYPE_NAME: &'static str;
+    /// Appends the value, little endian.
+    fn write_le(self, bytes: &mut Vec<u8>);
 }
 
-impl Stored for u16 {
-    const NAME: &'static str = "uint16";
-    fn put(self, bytes: &mut Vec<u8>) {
+impl NrrdValue for u16 {
+    const TYPE_NAME: &'static str = "uint16";
+    fn write_le(self, bytes: &mut Vec<u8>) {
         bytes.extend(self.to_le_bytes());
     }
 }
 
-impl Stored for f32 {
-    const NAME: &'static str = "float";
-    fn put(self, bytes: &mut Vec<u8>) {
+impl NrrdValue for f32 {
+    const TYPE_NAME: &'static str = "float";
+    fn write_le(self, bytes: &mut Vec<u8>) {
         bytes.extend(self.to_le_bytes());
     }
 }
 
-/// A volume as a file; `content` says in one line what it is.
+/// Writes a volume as a file; `content` is a description of one line.
 #[must_use]
-pub fn write<T: Stored>(volume: &Voxels<T>, content: &str) -> Vec<u8> {
-    let mut bytes = header(&volume.grid, T::NAME, content).into_bytes();
+pub fn write<T: NrrdValue>(volume: &VoxelVolume<T>, content: &str) -> Vec<u8> {
+    let mut bytes = header(&volume.grid, T::TYPE_NAME, content).into_bytes();
     let mut raw = Vec::with_capacity(volume.values.len() * size_of::<T>());
-    volume.values.iter().for_each(|value| value.put(&mut raw));
+    volume
+        .values
+        .iter()
+        .for_each(|value| value.write_le(&mut raw));
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     // writing to memory cannot fail
     let _ = packed.write_all(&raw);
@@ -45,7 +48,7 @@ pub fn write<T: Stored>(volume: &Voxels<T>, content: &str) -> Vec<u8> {
     bytes
 }
 
-fn header(grid: &Grid, kind: &str, content: &str) -> String {
+fn header(grid: &VoxelGrid, kind: &str, content: &str) -> String {
     let vector = |at_m: &palpate_twin::Vec3| {
         // the fewest digits that read back as the same number of millimetres
         let [x, y, z] = <[f64; 3]>::from(at_m * 1e3);

@@ -1,4 +1,4 @@
-//! Volume files: what is written is read, known layouts are read as they mean, and nothing damaged is a panic.
+//! Volume files: round trips, known layouts, and damaged files without a panic.
 
 use super::nrrd_write;
 use super::*;
@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 mod slices;
 
-fn labels() -> Voxels<u16> {
-    let grid = Grid {
+fn labels() -> VoxelVolume<u16> {
+    let grid = VoxelGrid {
         counts: [3, 4, 2],
         origin_m: Vec3::new(0.0125, -0.03, 0.4),
         steps_m: [
@@ -17,11 +17,11 @@ fn labels() -> Voxels<u16> {
             Vec3::new(0.0, 0.0, 2.5e-3),
         ],
     };
-    Voxels::new(grid, (0..24).map(|n| n * 2711).collect()).expect("fits")
+    VoxelVolume::new(grid, (0..24).map(|n| n * 2711).collect()).expect("fits")
 }
 
-/// Values the same, places up to rounding.
-fn assert_same(a: &Voxels<f32>, b: &Voxels<f32>) {
+/// Checks that values are equal, and positions up to rounding.
+fn assert_same(a: &VoxelVolume<f32>, b: &VoxelVolume<f32>) {
     assert_eq!(a.values, b.values);
     assert_eq!(a.grid.counts, b.grid.counts);
     assert!((a.grid.origin_m - b.grid.origin_m).amax() < 1e-9);
@@ -29,23 +29,26 @@ fn assert_same(a: &Voxels<f32>, b: &Voxels<f32>) {
     assert!(steps.map(|(a, b)| (a - b).amax()).all(|apart| apart < 1e-9));
 }
 
-fn told(error: &VolumeFileError) -> String {
+fn error_text(error: &Defect) -> String {
     error.to_string()
 }
 
 #[test]
-fn what_is_written_as_nrrd_is_read() {
+fn nrrd_round_trips() {
     let labels = labels();
     let bytes = nrrd_write::write(&labels, "a test\nof two lines");
-    let again = read(Format::Nrrd, &bytes).expect("readable");
+    let again = read(VolumeFormat::Nrrd, &bytes).expect("readable");
     assert_same(&again, &labels.map(f32::from));
     let intensities = labels.map(|label| f32::from(label) * 0.1);
     let bytes = nrrd_write::write(&intensities, "floats");
-    assert_same(&read(Format::Nrrd, &bytes).expect("readable"), &intensities);
+    assert_same(
+        &read(VolumeFormat::Nrrd, &bytes).expect("readable"),
+        &intensities,
+    );
 }
 
 #[test]
-fn nrrd_texts_mean_what_the_format_says() {
+fn nrrd_headers_are_read_as_specified() {
     let text = "NRRD0005\r\n# a comment\r\ntype: short\r\ndimension: 3\r\nsizes: 2 1 2\r\n\
                 space: RAS\r\nspace directions: (1,0,0) (0,2,0)  (0,0,3)\r\nspace origin: (10,20,30)\r\n\
                 key:=value\r\nencoding: raw\r\nendian: big\r\n\r\n";
@@ -67,7 +70,7 @@ fn nrrd_refusals_name_the_field() {
     let text =
         "NRRD0004\ntype: uint8\ndimension: 3\nsizes: 2 2 1\nspacings: 1 1 1\nencoding: raw\n\nabcd";
     assert!(nrrd::read(text.as_bytes()).is_ok());
-    for (from, to, says) in [
+    for (from, to, expected) in [
         ("NRRD0004", "NRRD0009", "magic is `NRRD0009`"),
         ("uint8", "block", "type is `block`"),
         ("dimension: 3", "dimension: 4", "dimension is `4`"),
@@ -91,12 +94,12 @@ fn nrrd_refusals_name_the_field() {
         ("uint8", "uint16", "data is 4 bytes; expected 8"),
     ] {
         let damaged = text.replacen(from, to, 1);
-        let error = nrrd::read(damaged.as_bytes()).expect_err(says);
-        assert!(told(&error).contains(says), "{says}: {error}");
+        let error = nrrd::read(damaged.as_bytes()).expect_err(expected);
+        assert!(error_text(&error).contains(expected), "{expected}: {error}");
     }
     let wide = "NRRD0004\ntype: uint16\ndimension: 3\nsizes: 1 1 1\nspacings: 1 1 1\n\nab";
     let error = nrrd::read(wide.as_bytes()).expect_err("no endian");
-    assert!(told(&error).contains("endian is missing"), "{error}");
+    assert!(error_text(&error).contains("endian is missing"), "{error}");
 }
 
 /// A NIfTI-1 file as nifti1.h lays it out, low byte first.
@@ -145,10 +148,10 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn nifti_places_and_values_are_those_of_the_format() {
+fn nifti_positions_and_values_are_read_as_specified() {
     let bytes = nifti(512, [3, 2, 1, 2], true, &[1, 0, 2, 0, 0, 1, 4, 0]);
     for bytes in [packed(&bytes), bytes] {
-        let volume = read(Format::Nifti, &bytes).expect("readable");
+        let volume = read(VolumeFormat::Nifti, &bytes).expect("readable");
         assert_eq!(volume.values, [2.5, 4.5, 512.5, 8.5]);
         assert_eq!(volume.grid.counts, [2, 1, 2]);
         // right and forward there are left and back here, with the sign turned
@@ -170,7 +173,7 @@ fn nifti_refusals_name_the_field() {
     let with = |at: usize, field: &[u8]| {
         let mut bytes = good.clone();
         bytes[at..at + field.len()].copy_from_slice(field);
-        told(&nifti::read(&bytes).expect_err("damaged"))
+        error_text(&nifti::read(&bytes).expect_err("damaged"))
     };
     assert!(with(0, &540_i32.to_le_bytes()).contains("NIfTI-2"));
     assert!(with(0, &7_i32.to_le_bytes()).contains("sizeof_hdr is 7"));
@@ -183,18 +186,24 @@ fn nifti_refusals_name_the_field() {
     assert!(with(280, &f32::NAN.to_le_bytes()).contains("spacing"));
     assert!(with(123, &[5]).contains("xyzt_units is 5"));
     let short = nifti::read(&good[..351]).expect_err("short");
-    assert!(told(&short).contains("header is 351 bytes"));
-    // a packed file that promises much gives an error, not memory
+    assert!(error_text(&short).contains("header is 351 bytes"));
+    // a compressed file with a huge stated size is an error and uses no memory
     let bomb = nifti(2, [3, 30000, 4000, 1], true, &[7, 9]);
-    assert!(told(&nifti::read(&packed(&bomb)).expect_err("short")).contains("out of gzip"));
+    assert!(error_text(&nifti::read(&packed(&bomb)).expect_err("short")).contains("out of gzip"));
 }
 
 #[test]
-fn endings_tell_the_format() {
-    assert_eq!(Format::of_name("a.b/limb.NRRD"), Some(Format::Nrrd));
-    assert_eq!(Format::of_name("x.nii.gz"), Some(Format::Nifti));
-    assert_eq!(Format::of_name("x.gz"), None);
-    assert_eq!(Format::of_name("nrrd"), None);
+fn extensions_select_the_format() {
+    assert_eq!(
+        VolumeFormat::from_name("a.b/limb.NRRD"),
+        Some(VolumeFormat::Nrrd)
+    );
+    assert_eq!(
+        VolumeFormat::from_name("x.nii.gz"),
+        Some(VolumeFormat::Nifti)
+    );
+    assert_eq!(VolumeFormat::from_name("x.gz"), None);
+    assert_eq!(VolumeFormat::from_name("nrrd"), None);
 }
 
 fn garbled(bytes: &[u8], cuts: &[(usize, u8)], end: usize) -> Vec<u8> {
@@ -210,7 +219,7 @@ fn garbled(bytes: &[u8], cuts: &[(usize, u8)], end: usize) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever is done to a file, it is a volume as large as its bytes allow, or a refusal.
+    /// A damaged file is read as a volume no larger than its bytes allow, or refused.
     #[test]
     fn damaged_files_are_refused_or_read(
         cuts in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6),
@@ -219,15 +228,15 @@ proptest! {
     ) {
         let values: Vec<u8> = (0..8).collect();
         let plain = nifti(512, [3, 2, 1, 2], true, &values);
-        let slice = slices::slice(&slices::Given::default());
+        let slice = slices::slice(&slices::SliceFields::default());
         for (format, bytes) in [
-            (Format::Nrrd, nrrd_write::write(&labels(), "x")),
-            (Format::Nifti, packed(&plain)),
-            (Format::Nifti, plain),
-            (Format::Dicom, slice),
-            (Format::Dicom, [&[0; 128][..], b"DICM", &noise].concat()),
-            (Format::Nrrd, noise.clone()),
-            (Format::Nifti, noise.clone()),
+            (VolumeFormat::Nrrd, nrrd_write::write(&labels(), "x")),
+            (VolumeFormat::Nifti, packed(&plain)),
+            (VolumeFormat::Nifti, plain),
+            (VolumeFormat::Dicom, slice),
+            (VolumeFormat::Dicom, [&[0; 128][..], b"DICM", &noise].concat()),
+            (VolumeFormat::Nrrd, noise.clone()),
+            (VolumeFormat::Nifti, noise.clone()),
         ] {
             if bytes.is_empty() {
                 continue;

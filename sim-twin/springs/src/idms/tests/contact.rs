@@ -9,7 +9,7 @@ fn s4_16_reaction_and_node_forces_are_opposite() {
         for n in 0..700 {
             let tool = tweezers(2.0, 1.5, 1.6 - 1e-3 * f64::from(n), 0.1, n > 600);
             let h = 1e-3;
-            let reaction = tissue.touch(0, &tool, h);
+            let reaction = tissue.apply_tool(0, &tool, h);
             let nodes: Vec3 = tissue.scratch.outer_n.iter().sum();
             let scale = reaction.force_n.norm();
             assert!(
@@ -28,7 +28,7 @@ fn s4_16_reaction_and_node_forces_are_opposite() {
 }
 
 #[test]
-fn s4_18_one_atom_gives_the_series_stiffness() {
+fn s4_18_single_atom_shows_series_stiffness() {
     let mut tissue = regular(&seed());
     let mut forces = [0.0; 2];
     let mut reported = 0.0;
@@ -46,7 +46,7 @@ fn s4_18_one_atom_gives_the_series_stiffness() {
 }
 
 #[test]
-fn s4_p30_a_capsule_and_a_box_over_one_atom_give_the_series_stiffness_and_over_more_atoms_more() {
+fn s4_p30_capsule_and_box_stiffness_grows_with_touched_atoms() {
     // a shaft that leans back from the atom, and a plate that rises from it, touch no other
     let shapes = [
         (Vec3::new(0.0, 0.0, 2.0), Vec3::zeros()),
@@ -80,20 +80,20 @@ fn s4_p30_a_capsule_and_a_box_over_one_atom_give_the_series_stiffness_and_over_m
             side_m,
             ..sphere(1.5, 1.732, 1.3)
         };
-        let felt: Vec<_> = (0..3000).map(|_| touch(&mut tissue, tool)).collect();
-        felt[2999]
+        let reactions: Vec<_> = (0..3000).map(|_| touch(&mut tissue, tool)).collect();
+        reactions[2999]
     };
     let ball = lying(Vec3::zeros(), Vec3::zeros());
     let rod = lying(Vec3::x(), Vec3::zeros());
     let plate = lying(Vec3::x(), Vec3::y());
     assert!(ball.contacts < rod.contacts && rod.contacts < plate.contacts);
     assert!(1.2 * ball.force_n.z < rod.force_n.z && 1.1 * rod.force_n.z < plate.force_n.z);
-    // the default contact knows balls only, and says so
+    // the default contact supports balls only, and its capabilities show it
     assert!(!regular(&face(1.5)).caps().shafts && !regular(&face(1.5)).caps().plates);
 }
 
 #[test]
-fn face_contact_reports_its_own_slope() {
+fn face_contact_reports_its_force_slope() {
     for (x, y) in [(1.5, 1.732), (2.0, 1.732), (2.0, 2.02)] {
         let mut tissue = regular(&face(1.5));
         let mut forces = [0.0; 2];
@@ -124,7 +124,7 @@ fn w19_face_contact_has_no_dead_zone() {
 }
 
 #[test]
-fn s4_20_energy_is_taken_from_the_user_over_a_closed_press() {
+fn s4_20_closed_press_dissipates_user_energy() {
     for params in [seed(), face(0.0), face(1.5)] {
         let mut tissue = regular(&params);
         for n in 0..3000 {
@@ -137,21 +137,21 @@ fn s4_20_energy_is_taken_from_the_user_over_a_closed_press() {
         for _ in 0..1000 {
             touch(&mut tissue, sphere(2.0, 1.6, 2.0));
         }
-        let books = tissue.ledger();
+        let energy = tissue.ledger();
         assert!(
-            books.tool_work_j > 0.0 && books.stored_j() < 1e-12,
-            "{books:?}"
+            energy.tool_work_j > 0.0 && energy.stored_j() < 1e-12,
+            "{energy:?}"
         );
         assert!(
-            books.residual_j.abs() < 0.5 * books.tool_work_j,
-            "{books:?}"
+            energy.residual_j.abs() < 0.5 * energy.tool_work_j,
+            "{energy:?}"
         );
-        assert!((books.tool_work_j + books.residual_j - books.dissipated_j).abs() < 1e-9);
+        assert!((energy.tool_work_j + energy.residual_j - energy.dissipated_j).abs() < 1e-9);
     }
 }
 
 #[test]
-fn the_residual_is_integration_error_and_shrinks_with_the_step() {
+fn energy_residual_shrinks_with_the_step() {
     let residual = |dt_s: f64| {
         let mut tissue = regular(&face(1.5));
         let steps = (1.0 / dt_s).round() as u32;
@@ -160,23 +160,22 @@ fn the_residual_is_integration_error_and_shrinks_with_the_step() {
             let z = 1.35 + 0.3 * libm::cos(std::f64::consts::TAU * t);
             tissue.step(&[sphere(2.0, 1.6, z)], dt_s, &mut []);
         }
-        let books = tissue.ledger();
-        books.residual_j.abs() / books.tool_work_j
+        let energy = tissue.ledger();
+        energy.residual_j.abs() / energy.tool_work_j
     };
     let (coarse, fine) = (residual(1e-3), residual(1e-4));
     assert!(fine < 0.2 * coarse && fine < 0.03, "{coarse} {fine}");
 }
 
 #[test]
-fn s4_21_relaxing_before_freezing_leaves_no_dent() {
+fn s4_21_relaxation_before_freezing_leaves_no_dent() {
     let window = |at_once| {
-        let rest = IdmsParams::default().rest;
         regular(&IdmsParams {
-            window: Some(Window {
+            window: Some(HapticWindow {
                 radius_m: 1.9,
                 at_once,
             }),
-            rest,
+            sleeps: true,
             ..seed()
         })
     };
@@ -202,16 +201,18 @@ fn s4_21_relaxing_before_freezing_leaves_no_dent() {
 }
 
 #[test]
-fn sleeping_changes_no_force_that_matters() {
-    let rest = IdmsParams::default().rest;
-    let (mut lazy, mut full) = (
-        regular(&IdmsParams { rest, ..face(0.0) }),
+fn inactive_nodes_change_forces_negligibly() {
+    let (mut with_sleep, mut full) = (
+        regular(&IdmsParams {
+            sleeps: true,
+            ..face(0.0)
+        }),
         regular(&face(0.0)),
     );
     for n in 0..4000 {
         let t = f64::from(n) * 1e-3;
         let tool = sphere(1.0 + 0.3 * t, 1.7, 1.45 + 0.2 * libm::cos(4.0 * t));
-        let (a, b) = (touch(&mut lazy, tool), touch(&mut full, tool));
+        let (a, b) = (touch(&mut with_sleep, tool), touch(&mut full, tool));
         assert!(
             (a.force_n - b.force_n).norm() < 1e-3,
             "{} {}",
@@ -222,7 +223,7 @@ fn sleeping_changes_no_force_that_matters() {
 }
 
 #[test]
-fn s4_24_fixed_grasp_pulls_without_a_step_and_lets_go_in_one_cycle() {
+fn s4_24_fixed_grasp_starts_smoothly_and_releases_in_one_cycle() {
     let mut tissue = regular(&IdmsParams {
         grasp: GraspLaw::Fixed,
         ..face(0.0)
@@ -233,7 +234,8 @@ fn s4_24_fixed_grasp_pulls_without_a_step_and_lets_go_in_one_cycle() {
             tweezers(1.6, 1.7, 1.6 - 1e-3 * f64::from(n), 0.1, false),
         );
     }
-    let mut open = tissue.clone();
+    let mut open = regular(&tissue.model.params);
+    open.restore(&snapshot_of(&tissue)).unwrap();
     let held = touch(&mut tissue, tweezers(1.6, 1.7, 1.4, 0.1, true)).force_n;
     let free = touch(&mut open, tweezers(1.6, 1.7, 1.4, 0.1, false)).force_n;
     assert!((held - free).norm() < 1e-9);
@@ -254,7 +256,7 @@ fn s4_24_fixed_grasp_pulls_without_a_step_and_lets_go_in_one_cycle() {
 }
 
 #[test]
-fn s4_30_jaws_that_were_closed_before_contact_grasp_nothing() {
+fn s4_30_jaws_closed_before_contact_grasp_nothing() {
     let mut tissue = regular(&face(0.0));
     for n in 0..300 {
         touch(
@@ -266,7 +268,7 @@ fn s4_30_jaws_that_were_closed_before_contact_grasp_nothing() {
 }
 
 #[test]
-fn s4_25_two_tools_act_on_one_sheet_independently_when_far_apart() {
+fn s4_25_distant_tools_act_independently() {
     let mut both = regular(&face(0.0));
     let mut one = regular(&face(0.0));
     let mut reactions = [Reaction::default(); 2];
@@ -289,7 +291,7 @@ fn s4_25_two_tools_act_on_one_sheet_independently_when_far_apart() {
 }
 
 #[test]
-fn s4_26_two_tools_lift_hold_and_release() {
+fn s4_26_two_tools_lift_hold_and_release_tissue() {
     let mut tissue = regular(&IdmsParams {
         grasp: GraspLaw::Fixed,
         ..face(0.0)
@@ -330,9 +332,9 @@ fn s4_26_two_tools_lift_hold_and_release() {
 }
 
 #[test]
-fn pinching_is_a_spring_between_the_jaws_and_is_booked() {
+fn pinch_is_a_spring_and_enters_the_energy_balance() {
     let mut tissue = regular(&face(0.0));
-    let law = tissue.params().pinch;
+    let law = tissue.model.params.pinch;
     for n in 0..200 {
         touch(
             &mut tissue,
@@ -345,7 +347,7 @@ fn pinching_is_a_spring_between_the_jaws_and_is_booked() {
     while opening > 0.2 {
         work += grip * 1e-3;
         opening -= 1e-3;
-        grip = touch(&mut tissue, tweezers(1.6, 1.7, 1.401, opening, false)).grip_n;
+        grip = touch(&mut tissue, tweezers(1.6, 1.7, 1.401, opening, false)).grip_force_n;
     }
     let right = law.stiffness_npm * (law.width_m - opening);
     assert!((grip - right).abs() < 1e-9 * right);

@@ -1,31 +1,31 @@
-//! Back-tracking: the largest part of a step that ends free of hits.
+//! Back-tracking: the largest part of a step without a collision.
 //!
 //! Source: seed-001 section 3.2.3 (row CD-06). The source shrinks and grows a step by constants that it does not
-//! print; ours goes by single cells while it can and halves the last one, so that the number of tests has a bound.
-//! Every test looks at the whole straight way of every element, so that no wall is jumped.
+//! print. Ours moves by single cells while it can and bisects the last one, so the number of tests is bounded. Every
+//! test follows the whole straight path of every node, so no wall is skipped.
 
-use crate::voxel::collide::occupancy::{Occupancy, Refused, Rule};
+use crate::voxel::collide::occupancy::{MapMoveError, MapMoveRule, OccupancyMap};
 use palpate_twin::Vec3;
 
-/// Longest way of one test, in cells: less than one, so that rounding cannot make it two.
+/// Longest motion of one test, in cells: less than one, so that rounding cannot make it two.
 const CELLS: f64 = 0.99;
-/// Most tests of whole cells in one step.
+/// Greatest number of one-cell tests in one step.
 const STRIDES_MAX: u32 = 1 << 20;
-/// Most halvings of the last one.
+/// Greatest number of bisections of the last one.
 const HALVINGS_MAX: u32 = 52;
 
-/// How far a body came.
+/// Result of an approach.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Travel {
-    /// Of the commanded step, 0 to 1.
+pub struct BacktrackResult {
+    /// Share of the commanded step, 0 to 1.
     pub share: f64,
-    /// Moves that were tried.
+    /// Number of tested moves.
     pub tests: u32,
-    /// What stopped it, if anything did.
-    pub stopped: Option<Refused>,
+    /// Collision that stopped it, if any.
+    pub stopped: Option<MapMoveError>,
 }
 
-/// Tests that a step may need at most, for a tolerance \[m\].
+/// Returns the greatest number of tests of a step, for a tolerance \[m\].
 #[must_use]
 pub fn tests_max(step_m: &Vec3, pitch_m: f64, tolerance_m: f64) -> u32 {
     strides(step_m, pitch_m).saturating_add(halvings(pitch_m, tolerance_m))
@@ -45,7 +45,7 @@ fn halvings(pitch_m: f64, tolerance_m: f64) -> u32 {
     count
 }
 
-/// The whole number from a value on, `most` at most.
+/// Rounds a value up to an integer of at most `most`.
 fn whole(value: f64, most: u32) -> u32 {
     let value = value.ceil().clamp(0.0, f64::from(most));
     #[expect(
@@ -57,21 +57,21 @@ fn whole(value: f64, most: u32) -> u32 {
     value
 }
 
-/// Moves a body along a step \[m\] until it is there or would meet another body, and then nearer by halving until it is
-/// within `tolerance_m` of the last place that is free.
+/// Moves a body along a step \[m\] until it is done or would hit another body, and then bisects until it is within
+/// `tolerance_m` of the last free place.
 ///
 /// A step that is not finite, or longer than 2^20 cells, is not taken.
 ///
 /// # Errors
-/// [`Refused::Unknown`] for a body that the map does not have.
+/// [`MapMoveError::Unknown`] for a body that is not in the map.
 pub fn approach(
-    map: &mut Occupancy,
+    map: &mut OccupancyMap,
     body: u32,
     step_m: &Vec3,
     tolerance_m: f64,
-) -> Result<Travel, Refused> {
+) -> Result<BacktrackResult, MapMoveError> {
     let pitch_m = map.grid().pitch_m();
-    let mut travel = Travel {
+    let mut travel = BacktrackResult {
         share: 0.0,
         tests: 0,
         stopped: None,
@@ -83,9 +83,9 @@ pub fn approach(
     let count = strides(step_m, pitch_m);
     let stride = 1.0 / f64::from(count);
     for nth in 1..=count {
-        match go(map, body, step_m, stride, &mut travel.tests) {
+        match try_step(map, body, step_m, stride, &mut travel.tests) {
             Ok(()) => travel.share = f64::from(nth) * stride,
-            Err(why @ Refused::Unknown(_)) => return Err(why),
+            Err(why @ MapMoveError::Unknown(_)) => return Err(why),
             Err(why) => {
                 travel.stopped = Some(why);
                 break;
@@ -98,7 +98,7 @@ pub fn approach(
     let mut part = stride;
     for _ in 0..halvings(pitch_m, tolerance_m) {
         part *= 0.5;
-        match go(map, body, step_m, part, &mut travel.tests) {
+        match try_step(map, body, step_m, part, &mut travel.tests) {
             Ok(()) => travel.share += part,
             Err(why) => travel.stopped = Some(why),
         }
@@ -106,14 +106,14 @@ pub fn approach(
     Ok(travel)
 }
 
-fn go(
-    map: &mut Occupancy,
+fn try_step(
+    map: &mut OccupancyMap,
     body: u32,
     step_m: &Vec3,
     share: f64,
     tests: &mut u32,
-) -> Result<(), Refused> {
+) -> Result<(), MapMoveError> {
     *tests += 1;
     let by_m = step_m * share;
-    map.try_move(body, Rule::Sweep, |_, at_m| at_m + by_m, |_| ())
+    map.try_move(body, MapMoveRule::Sweep, |_, at_m| at_m + by_m, |_| ())
 }

@@ -1,12 +1,12 @@
-//! A pyramid of counts over the cells of a body: what is empty is skipped, whatever its size.
+//! Pyramid of node counts over cells, to skip empty space.
 //!
 //! Source: seed-001 row FU-04 ("octree-like sub-volume culling"). Every level halves the cells of the one before; a
-//! count says how many elements are below. An edit changes one count a level, so that carving and deformation
-//! cost no building anew, of which the source warns.
+//! count is the number of nodes below. An edit changes one count per level, so carving and deformation cause no
+//! rebuild, of which the source warns.
 
-/// Cells of a body in boxes of 1, 2, 4 ... cells.
+/// Counts of a body in boxes of 1, 2, 4 ... cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pyramid {
+pub struct CountPyramid {
     low: [i32; 3],
     levels: Vec<Level>,
 }
@@ -29,9 +29,9 @@ impl Level {
     }
 }
 
-impl Pyramid {
-    /// Of a box of cells, from `low` to `high`, both included; empty. Nothing if it would have more than 2^30
-    /// cells, or none.
+impl CountPyramid {
+    /// Returns an empty pyramid over the cells from `low` to `high`, both included. None if it would have more than
+    /// 2^30 cells, or none.
     #[must_use]
     pub fn new(low: [i32; 3], high: [i32; 3]) -> Option<Self> {
         let mut size = [0; 3];
@@ -59,7 +59,7 @@ impl Pyramid {
         }
     }
 
-    /// Of these cells.
+    /// Returns the pyramid of these cells.
     #[must_use]
     pub fn of(cells: &[[i32; 3]]) -> Option<Self> {
         let edge = |pick: fn(i32, i32) -> i32| {
@@ -75,7 +75,7 @@ impl Pyramid {
         Some(pyramid)
     }
 
-    /// Changes the counts above a cell; whether the cell is in the box.
+    /// Changes the counts above a cell; returns true if the cell is in the box.
     fn change(&mut self, cell: [i32; 3], by: impl Fn(u32) -> Option<u32>) -> bool {
         let mut node: [i32; 3] =
             std::array::from_fn(|axis| cell[axis].wrapping_sub(self.low[axis]));
@@ -93,26 +93,27 @@ impl Pyramid {
         true
     }
 
-    /// One more element in a cell; whether the cell is in the box.
+    /// Adds a node to a cell; returns true if the cell is in the box.
     pub fn insert(&mut self, cell: [i32; 3]) -> bool {
         self.change(cell, |count| count.checked_add(1))
     }
 
-    /// One less; whether there was one.
+    /// Removes a node from a cell; returns true if there was one.
     pub fn remove(&mut self, cell: [i32; 3]) -> bool {
         self.change(cell, |count| count.checked_sub(1))
     }
 
-    /// Elements in all.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.levels.last().map_or(0, |top| top.counts[0])
     }
 
-    /// Elements in a box of 2^`level` cells that begins at `corner`, or in more than that; 0 only if there is none.
+    /// Returns the number of nodes in a box of 2^`level` cells that begins at `corner`, or in a larger one; 0 only if
+    /// there is none.
     fn some_in(&self, level: usize, corner: [i64; 3], tests: &mut u64) -> bool {
         let width = 1_i64 << level;
-        // a pyramid that is lower than the other has one box at its top for all
+        // a pyramid with fewer levels has one box at its top for all
         let level = level.min(self.levels.len() - 1);
         let (tier, edge) = (&self.levels[level], 1_i64 << level);
         let from: [i64; 3] = std::array::from_fn(|axis| corner[axis] - i64::from(self.low[axis]));
@@ -135,11 +136,11 @@ impl Pyramid {
         false
     }
 
-    /// Cells of this body, in its own numbers, in which another one has elements that lies `shift` cells
-    /// farther than its own numbers say; gives the number of boxes and cells that were looked at.
+    /// Calls `found` for cells of this body in which another body has nodes, at an offset of `shift` cells. Returns
+    /// the number of boxes and cells that were tested.
     pub fn overlap(&self, other: &Self, shift: [i32; 3], mut found: impl FnMut([i32; 3])) -> u64 {
         let mut tests = 0;
-        // boxes to look into: at most seven are left of every level
+        // boxes to test: at most seven remain per level
         let mut open = vec![(self.levels.len() - 1, [0_i32; 3])];
         while let Some((level, node)) = open.pop() {
             tests += 1;
@@ -170,7 +171,7 @@ impl Pyramid {
         tests
     }
 
-    /// Whether a box of 2^`level` cells from `corner` on reaches into this one's.
+    /// True if a box of 2^`level` cells from `corner` overlaps this body's box.
     fn near(&self, level: usize, corner: [i64; 3]) -> bool {
         (0..3).all(|axis| {
             let low = i64::from(self.low[axis]);

@@ -1,142 +1,142 @@
-//! The occupancy map: which elements are in which cell, kept as bodies move.
+//! Occupancy map: nodes by cell, updated as bodies move.
 //!
-//! Source: seed-001 section 3.2.1 (rows CD-01, CD-02, CD-05). The source keeps one element a cell; two that
-//! share one then lose each other, and where penetration is allowed a body wipes out the cells of another. Here a
-//! cell has a list, threaded through the elements themselves and ordered by their number: the map is a function of
-//! where elements are and nothing else, so that there is nothing stale, and a move allocates nothing.
+//! Source: seed-001 section 3.2.1 (rows CD-01, CD-02, CD-05). The source stores one node per cell. Two nodes in one
+//! cell then overwrite each other, and a body that penetrates another erases its cells. Here a cell has a list,
+//! linked through the nodes and sorted by number. So the map depends only on the present positions, nothing is stale,
+//! and a move allocates nothing.
 
 use std::ops::Range;
 
-use crate::voxel::collide::grid::Grid;
-use crate::voxel::collide::heads::{Heads, Table};
-use crate::voxel::links::NONE;
+use crate::voxel::collide::cell_heads::{CellHeads, HashTable};
+use crate::voxel::collide::collision_grid::CollisionGrid;
+use crate::voxel::storage::NONE;
 use palpate_twin::Vec3;
 
-/// Cell of an element that is not in the map.
+/// Marks a node that is not in the map.
 const OUT: u64 = u64::MAX;
-/// Most cells of a dense map.
+/// Greatest number of cells of a dense map.
 const DENSE_MAX: u64 = 1 << 30;
 
-/// An element of a body, as the map knows it.
+/// A node of a body in the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Who {
-    /// Which body.
+pub struct MapNode {
+    /// Number of the body.
     pub body: u32,
-    /// What its owner calls the element.
-    pub element: u32,
+    /// The caller's id of the node.
+    pub node: u32,
 }
 
-/// Two elements in one cell.
+/// Two nodes in one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hit {
-    /// Who was moved.
-    pub mover: Who,
-    /// Who was there.
-    pub other: Who,
+pub struct CellHit {
+    /// Node that moved.
+    pub mover: MapNode,
+    /// Node that was there.
+    pub other: MapNode,
 }
 
-/// What a move may do.
+/// Behaviour of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// Go there and list all hits.
+pub enum MapMoveRule {
+    /// Moves and lists all hits.
     Detect,
-    /// Do not go there if there is a hit, and list that one.
+    /// Does not move if there is a hit, and lists that one.
     Prevent,
-    /// Neither if there is one on the straight way there; cells that an element leaves do not stop it.
+    /// As `Prevent`, also for hits on the straight path; cells that a node leaves do not stop it.
     Sweep,
 }
 
-/// Why nothing moved.
+/// Error of a move; nothing has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// There is no such body.
+pub enum MapMoveError {
+    /// The body does not exist.
     #[error("there is no body {0} in the map")]
     Unknown(u32),
-    /// An element would leave the cells.
-    #[error("element {0:?} would leave the space of the map")]
-    OutOfSpace(Who),
-    /// An element of another body is there.
-    #[error("element {0:?} would meet another")]
-    Met(Hit),
+    /// A node would leave the grid.
+    #[error("node {0:?} would leave the space of the map")]
+    OutOfSpace(MapNode),
+    /// A node of another body is there.
+    #[error("node {0:?} would meet another")]
+    Hit(CellHit),
 }
 
-/// Work that was done since the count was taken last: cells looked at and written.
+/// Work since the last reading: cells tested and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Work {
-    /// Cells that were looked at for hits.
+pub struct MapWork {
+    /// Cells that were tested for hits.
     pub tested: u64,
-    /// Elements that were taken out of a cell.
+    /// Nodes that were removed from a cell.
     pub cleared: u64,
-    /// Elements that were put into a cell.
+    /// Nodes that were added to a cell.
     pub written: u64,
 }
 
-/// Where bodies are.
+/// Map of all bodies.
 #[derive(Debug, Clone)]
-pub struct Occupancy {
-    grid: Grid,
-    heads: Heads,
-    /// First entry of every body, and one more.
+pub struct OccupancyMap {
+    grid: CollisionGrid,
+    heads: CellHeads,
+    /// First entry of every body, and the end of the last.
     starts: Vec<u32>,
-    who: Vec<Who>,
+    nodes: Vec<MapNode>,
     place_m: Vec<Vec3>,
     cell: Vec<u64>,
     next: Vec<u32>,
-    /// Cells where a move would put the elements of its body.
+    /// New cells of the nodes of a moving body.
     to_cell: Vec<u64>,
-    work: Work,
+    work: MapWork,
 }
 
-impl Occupancy {
-    /// An empty map with one place a cell; none if there are more than 2^30.
+impl OccupancyMap {
+    /// Returns an empty map with one entry per cell; none if there are more than 2^30.
     #[must_use]
-    pub fn dense(grid: Grid) -> Option<Self> {
+    pub fn dense(grid: CollisionGrid) -> Option<Self> {
         let count = Some(grid.count()).filter(|&count| count <= DENSE_MAX)?;
         let heads = vec![NONE; usize::try_from(count).ok()?];
-        Some(Self::with(grid, Heads::Dense(heads)))
+        Some(Self::with(grid, CellHeads::Dense(heads)))
     }
 
-    /// An empty map that takes memory by element.
+    /// Returns an empty map whose memory grows with the nodes.
     #[must_use]
-    pub fn hashed(grid: Grid) -> Self {
-        Self::with(grid, Heads::Hashed(Table::default()))
+    pub fn hashed(grid: CollisionGrid) -> Self {
+        Self::with(grid, CellHeads::Hashed(HashTable::default()))
     }
 
-    fn with(grid: Grid, heads: Heads) -> Self {
+    fn with(grid: CollisionGrid, heads: CellHeads) -> Self {
         Self {
             grid,
             heads,
             starts: vec![0],
-            who: Vec::new(),
+            nodes: Vec::new(),
             place_m: Vec::new(),
             cell: Vec::new(),
             next: Vec::new(),
             to_cell: Vec::new(),
-            work: Work::default(),
+            work: MapWork::default(),
         }
     }
 
-    /// Adds a body of elements and their places \[m\]; gives its number. It is not asked whether it hits others.
+    /// Adds a body of nodes with their places \[m\] without a test for hits; returns its number.
     ///
     /// # Errors
-    /// [`Refused::OutOfSpace`] if an element is outside of the cells; nothing is added then.
-    pub fn add(&mut self, elements: &[(u32, Vec3)]) -> Result<u32, Refused> {
-        // as many as slots have numbers
+    /// [`MapMoveError::OutOfSpace`] if a node is outside of the grid; nothing is added then.
+    pub fn add(&mut self, nodes: &[(u32, Vec3)]) -> Result<u32, MapMoveError> {
+        // at most one per slot
         let body = u32::try_from(self.starts.len() - 1).unwrap_or(NONE);
-        for &(element, at_m) in elements {
+        for &(node, at_m) in nodes {
             if self.grid.index_at(&at_m).is_none() {
-                return Err(Refused::OutOfSpace(Who { body, element }));
+                return Err(MapMoveError::OutOfSpace(MapNode { body, node }));
             }
         }
-        for &(element, at_m) in elements {
-            self.who.push(Who { body, element });
+        for &(node, at_m) in nodes {
+            self.nodes.push(MapNode { body, node });
             self.place_m.push(at_m);
             self.cell.push(self.grid.index_at(&at_m).unwrap_or(OUT));
             self.next.push(NONE);
         }
-        self.heads.reserve(self.who.len());
-        self.to_cell.resize(self.who.len(), OUT);
-        let end = u32::try_from(self.who.len()).unwrap_or(NONE);
+        self.heads.reserve(self.nodes.len());
+        self.to_cell.resize(self.nodes.len(), OUT);
+        let end = u32::try_from(self.nodes.len()).unwrap_or(NONE);
         for entry in self.starts[body as usize]..end {
             self.put(entry);
         }
@@ -144,16 +144,16 @@ impl Occupancy {
         Ok(body)
     }
 
-    /// The cells.
+    /// Returns the grid.
     #[must_use]
-    pub const fn grid(&self) -> &Grid {
+    pub const fn grid(&self) -> &CollisionGrid {
         &self.grid
     }
 
-    /// Cells that memory is taken for.
+    /// Returns the number of cells with allocated memory.
     #[must_use]
-    pub fn room(&self) -> usize {
-        self.heads.room()
+    pub fn allocated_cells(&self) -> usize {
+        self.heads.allocated_cells()
     }
 
     fn entries(&self, body: u32) -> Range<usize> {
@@ -162,23 +162,25 @@ impl Occupancy {
         at(body)..at(body + 1).max(at(body))
     }
 
-    /// What a body's elements are called, in the order in which they were added.
-    pub fn elements(&self, body: u32) -> impl Iterator<Item = u32> + '_ {
-        self.who[self.entries(body)].iter().map(|who| who.element)
+    /// Iterates over the ids of a body's nodes, in the order in which they were added.
+    pub fn body_nodes(&self, body: u32) -> impl Iterator<Item = u32> + '_ {
+        self.nodes[self.entries(body)]
+            .iter()
+            .map(|map_node| map_node.node)
     }
 
-    /// Where a body's elements are \[m\], in the order in which they were added.
+    /// Returns the places of a body's nodes \[m\], in the order in which they were added.
     #[must_use]
     pub fn places_m(&self, body: u32) -> &[Vec3] {
         &self.place_m[self.entries(body)]
     }
 
-    /// Work since the last call.
-    pub fn take_work(&mut self) -> Work {
+    /// Returns the work since the last call.
+    pub fn take_work(&mut self) -> MapWork {
         std::mem::take(&mut self.work)
     }
 
-    /// Puts an entry into its cell's list, in its order.
+    /// Adds an entry to its cell's sorted list.
     #[inline]
     fn put(&mut self, entry: u32) {
         let cell = self.cell[entry as usize];
@@ -197,7 +199,7 @@ impl Occupancy {
         self.next[before as usize] = entry;
     }
 
-    /// Takes an entry out of its cell's list: itself and no other.
+    /// Removes an entry from its cell's list.
     #[inline]
     fn take(&mut self, entry: u32) {
         let cell = self.cell[entry as usize];
@@ -218,8 +220,8 @@ impl Occupancy {
         }
     }
 
-    /// Takes an element out of the map (carved), or puts it back where it was; whether that changed anything.
-    pub fn set_there(&mut self, body: u32, nth: usize, there: bool) -> bool {
+    /// Removes a node (carved) or restores it at its place; returns true if that changed anything.
+    pub fn set_present(&mut self, body: u32, nth: usize, there: bool) -> bool {
         let entries = self.entries(body);
         if nth >= entries.len() {
             return false;
@@ -239,25 +241,25 @@ impl Occupancy {
         true
     }
 
-    /// Who is in a cell, in the order of the bodies and of their elements.
-    pub fn in_cell(&self, cell: [i32; 3]) -> impl Iterator<Item = (Who, Vec3)> + '_ {
+    /// Iterates over the nodes in a cell, sorted by body and node.
+    pub fn in_cell(&self, cell: [i32; 3]) -> impl Iterator<Item = (MapNode, Vec3)> + '_ {
         let head = self
             .grid
             .index(cell)
             .map_or(NONE, |index| self.heads.get(index));
         let follow = |&entry: &u32| Some(self.next[entry as usize]).filter(|&next| next != NONE);
         let chain = std::iter::successors(Some(head).filter(|&head| head != NONE), follow);
-        chain.map(|entry| (self.who[entry as usize], self.place_m[entry as usize]))
+        chain.map(|entry| (self.nodes[entry as usize], self.place_m[entry as usize]))
     }
 
-    /// Everything in the map, by cell: to be compared with that of a map made anew.
+    /// Returns all nodes by cell, for comparison with a rebuilt map.
     #[must_use]
-    pub fn contents(&self) -> Vec<(u64, Vec<Who>)> {
+    pub fn contents(&self) -> Vec<(u64, Vec<MapNode>)> {
         let mut contents = Vec::new();
         for (cell, mut entry) in self.heads.used() {
             let mut list = Vec::new();
             while entry != NONE {
-                list.push(self.who[entry as usize]);
+                list.push(self.nodes[entry as usize]);
                 entry = self.next[entry as usize];
             }
             contents.push((cell, list));
@@ -265,52 +267,52 @@ impl Occupancy {
         contents
     }
 
-    /// Moves a body in three phases: looks at all new cells, clears its own old ones, then takes the new ones.
+    /// Moves a body in three phases: tests all new cells, clears the old ones, then writes the new ones.
     ///
-    /// `to_m` gives the new place \[m\] of an element from its number in the body and its place, the same whenever it
-    /// is asked. `hit` is told of hits; of a refused move only of the one that refused it.
+    /// `to_m` returns the new place \[m\] of a node from its number in the body and its place; it must be
+    /// deterministic. `hit` is called for every hit; of a refused move only for the one that refused it.
     ///
     /// # Errors
-    /// [`Refused`]; nothing has moved then, not a bit of a place.
+    /// [`MapMoveError`]; nothing has moved then.
     pub fn try_move(
         &mut self,
         body: u32,
-        rule: Rule,
+        rule: MapMoveRule,
         to_m: impl Fn(usize, &Vec3) -> Vec3,
-        mut hit: impl FnMut(Hit),
-    ) -> Result<(), Refused> {
+        mut hit: impl FnMut(CellHit),
+    ) -> Result<(), MapMoveError> {
         let entries = self.entries(body);
         if body as usize + 1 >= self.starts.len() {
-            return Err(Refused::Unknown(body));
+            return Err(MapMoveError::Unknown(body));
         }
         for (nth, slot) in entries.clone().enumerate() {
             let there_m = to_m(nth, &self.place_m[slot]);
             let Some(cell) = self.grid.index_at(&there_m) else {
-                return Err(Refused::OutOfSpace(self.who[slot]));
+                return Err(MapMoveError::OutOfSpace(self.nodes[slot]));
             };
             self.to_cell[slot] = cell;
             if self.cell[slot] == OUT {
                 continue;
             }
             let mover = (slot, &entries);
-            let met = match rule {
-                Rule::Sweep => self.meet_on_way(mover, &there_m),
-                Rule::Prevent => self.meet(mover, cell, |_| true),
-                Rule::Detect => self.meet(mover, cell, |met| {
-                    hit(met);
+            let collision = match rule {
+                MapMoveRule::Sweep => self.first_hit_on_line(mover, &there_m),
+                MapMoveRule::Prevent => self.first_hit(mover, cell, |_| true),
+                MapMoveRule::Detect => self.first_hit(mover, cell, |collision| {
+                    hit(collision);
                     false
                 }),
             };
-            if let Some(met) = met {
-                hit(met);
-                return Err(Refused::Met(met));
+            if let Some(collision) = collision {
+                hit(collision);
+                return Err(MapMoveError::Hit(collision));
             }
         }
         self.settle(entries, to_m);
         Ok(())
     }
 
-    /// Phases two and three.
+    /// Clears the old cells and writes the new ones.
     fn settle(&mut self, entries: Range<usize>, to_m: impl Fn(usize, &Vec3) -> Vec3) {
         let numbers = |slot| u32::try_from(slot).unwrap_or(NONE);
         for slot in entries.clone() {
@@ -327,22 +329,22 @@ impl Occupancy {
         }
     }
 
-    /// The first hit of an element, one of these entries of its body, in a cell for which `enough` says so.
+    /// Returns the first hit of a node of the moving body, in a cell for which `enough` is true.
     #[inline]
-    fn meet(
+    fn first_hit(
         &mut self,
         (slot, own): (usize, &Range<usize>),
         cell: u64,
-        mut enough: impl FnMut(Hit) -> bool,
-    ) -> Option<Hit> {
+        mut enough: impl FnMut(CellHit) -> bool,
+    ) -> Option<CellHit> {
         self.work.tested += 1;
         let mut entry = self.heads.get(cell);
         while entry != NONE {
-            // a number tells whose it is: who it is need not be read
+            // the entry number identifies the body: the node need not be read
             if !own.contains(&(entry as usize)) {
-                let hit = Hit {
-                    mover: self.who[slot],
-                    other: self.who[entry as usize],
+                let hit = CellHit {
+                    mover: self.nodes[slot],
+                    other: self.nodes[entry as usize],
                 };
                 if enough(hit) {
                     return Some(hit);
@@ -353,62 +355,62 @@ impl Occupancy {
         None
     }
 
-    /// Whether an element stays in its cell or goes to one that shares a face with it: then there is no other
-    /// between. Most steps of a sweep are so, and this is much quicker than to follow them.
+    /// True if a node stays in its cell or moves to one that shares a face with it: then no cell is between. Most
+    /// steps do, and this test is faster than following the line.
     #[inline]
     fn beside(&self, slot: usize, to_m: &Vec3) -> bool {
         let [x, y, z] = self.grid.size();
         let ahead = self.cell[slot].abs_diff(self.to_cell[slot]);
-        // in a space that is wider than these, with steps as short as these, one number is one axis
+        // in a wider space with shorter steps than these, one index difference is one axis
         let roomy = x.min(y).min(z) >= 8;
         let short = (to_m - self.place_m[slot]).amax() <= self.grid.pitch_m();
         let row = u64::from(x);
         ahead == 0 || (roomy && short && [1, row, row * u64::from(y)].contains(&ahead))
     }
 
-    /// The first hit of an element on the straight way to its new place.
+    /// Returns the first hit of a node on the straight line to its new place.
     #[inline]
-    fn meet_on_way(&mut self, mover: (usize, &Range<usize>), to_m: &Vec3) -> Option<Hit> {
+    fn first_hit_on_line(&mut self, mover: (usize, &Range<usize>), to_m: &Vec3) -> Option<CellHit> {
         let slot = mover.0;
         let (grid, from_m) = (self.grid, self.place_m[slot]);
         let cell = self.to_cell[slot];
         if self.beside(slot, to_m) {
-            return self.meet(mover, cell, |_| true);
+            return self.first_hit(mover, cell, |_| true);
         }
-        let mut met = None;
-        grid.pass(&from_m, to_m, |cell| {
-            met = grid
+        let mut collision = None;
+        grid.visit_line(&from_m, to_m, |cell| {
+            collision = grid
                 .index(cell)
-                .and_then(|index| self.meet(mover, index, |_| true));
-            met.is_some()
+                .and_then(|index| self.first_hit(mover, index, |_| true));
+            collision.is_some()
         });
-        met
+        collision
     }
 
-    /// Elements of one body in one cell that are farther apart than `near` sites on the lattice at rest: the body
-    /// meets itself (row CD-05). `near` is 1, or 2 if a cell is larger than the least spacing.
-    pub fn meet_self(
+    /// Returns pairs of nodes of one body in one cell that are farther apart than `near` sites at rest:
+    /// self-collision (row CD-05). `near` is 1, or 2 if a cell is larger than the least spacing.
+    pub fn self_hits(
         &mut self,
         body: u32,
         near: i32,
         site: impl Fn(u32) -> [i32; 3],
-        mut hit: impl FnMut(Hit),
+        mut hit: impl FnMut(CellHit),
     ) {
         for slot in self.entries(body) {
             if self.cell[slot] == OUT {
                 continue;
             }
             self.work.tested += 1;
-            let mover = self.who[slot];
-            let own = site(mover.element);
-            // those before it have met it already
+            let mover = self.nodes[slot];
+            let own = site(mover.node);
+            // earlier entries have found it already
             let mut entry = self.next[slot];
             while entry != NONE {
-                let other = self.who[entry as usize];
-                let theirs = site(other.element);
+                let other = self.nodes[entry as usize];
+                let theirs = site(other.node);
                 let apart = (0..3).map(|axis| (own[axis] - theirs[axis]).abs()).max();
                 if other.body == body && apart > Some(near) {
-                    hit(Hit { mover, other });
+                    hit(CellHit { mover, other });
                 }
                 entry = self.next[entry as usize];
             }

@@ -1,12 +1,12 @@
-//! The rows of seed-001 by name.
+//! Tests by rows of seed-001.
 
-mod bench1d;
-mod chain;
 mod dragged;
-mod drawn;
 mod force;
-mod preserve;
+mod link_row_bench;
 mod press;
+mod printed_chainmail;
 mod propagation;
-mod relax;
+mod raster;
+mod relaxation;
 mod storage;
+mod volume_constraint;

@@ -1,22 +1,22 @@
-//! Bytes that are no mesh, or claim to be a huge one: refused, without a panic and in little memory.
+//! Damaged files and files with huge counts: refused, without a panic and in little memory.
 
 use super::*;
 
 /// A valid file of every kind.
-fn samples() -> Vec<(Format, Vec<u8>)> {
+fn samples() -> Vec<(MeshFormat, Vec<u8>)> {
     let (block, skin) = (block(), skin());
-    let vtu = vtu_write::write(&block, &Units::SI).unwrap();
+    let vtu = written(MeshFormat::Vtu, &block);
     vec![
-        (Format::Msh, msh2(&block).into_bytes()),
-        (Format::Msh, msh4(&block).into_bytes()),
-        (Format::Vtu, vtu.into_bytes()),
-        (Format::Vtu, grid(ZLIB, "zlib").into_bytes()),
-        (Format::Vtu, raw()),
-        (Format::Obj, obj(&skin).into_bytes()),
-        (Format::Stl, stl(&skin).into_bytes()),
-        (Format::Stl, stl_binary(&skin)),
-        (Format::Ply, ply_text(&skin).into_bytes()),
-        (Format::Ply, ply_write::write(&skin, &Units::SI).unwrap()),
+        (MeshFormat::Msh, msh2(&block).into_bytes()),
+        (MeshFormat::Msh, msh4(&block).into_bytes()),
+        (MeshFormat::Vtu, vtu),
+        (MeshFormat::Vtu, grid(ZLIB, "zlib").into_bytes()),
+        (MeshFormat::Vtu, raw()),
+        (MeshFormat::Obj, obj(&skin).into_bytes()),
+        (MeshFormat::Stl, stl(&skin).into_bytes()),
+        (MeshFormat::Stl, stl_binary(&skin)),
+        (MeshFormat::Ply, ply_text(&skin).into_bytes()),
+        (MeshFormat::Ply, written(MeshFormat::Ply, &skin)),
     ]
 }
 
@@ -63,7 +63,7 @@ fn grid(arrays: [&str; 5], coding: &str) -> String {
     )
 }
 
-/// The same with the arrays appended raw, high byte first.
+/// The same file with its arrays appended raw, big endian.
 fn raw() -> Vec<u8> {
     let mut data = Vec::new();
     let mut offsets = Vec::new();
@@ -98,16 +98,16 @@ fn raw() -> Vec<u8> {
     [text.as_bytes(), &data, b"\n</AppendedData>\n</VTKFile>\n"].concat()
 }
 
-fn one_tet() -> Parts {
+fn one_tet() -> MixedMesh {
     let places = [
         [0.0, 0.0, 0.0],
         [1.0, 0.0, 0.0],
         [0.0, 1.0, 0.0],
         [0.0, 0.0, 1.0],
     ];
-    let mut parts = Parts {
+    let mut parts = MixedMesh {
         nodes_m: places.map(Vec3::from).to_vec(),
-        ..Parts::default()
+        ..MixedMesh::default()
     };
     parts.tets.push([0, 1, 2, 3], 7);
     parts
@@ -115,17 +115,17 @@ fn one_tet() -> Parts {
 
 #[test]
 fn binary_arrays_of_every_coding_are_read() {
-    assert_eq!(si(Format::Vtu, grid(PLAIN, "plain")), Ok(one_tet()));
-    assert_eq!(si(Format::Vtu, grid(ZLIB, "zlib")), Ok(one_tet()));
-    assert_eq!(si(Format::Vtu, raw()), Ok(one_tet()));
+    assert_eq!(si(MeshFormat::Vtu, grid(PLAIN, "plain")), Ok(one_tet()));
+    assert_eq!(si(MeshFormat::Vtu, grid(ZLIB, "zlib")), Ok(one_tet()));
+    assert_eq!(si(MeshFormat::Vtu, raw()), Ok(one_tet()));
 }
 
 #[test]
 fn refusals_of_grids_name_line_field_value_and_remedy() {
-    let good = vtu_write::write(&block(), &Units::SI).unwrap();
+    let good = String::from_utf8(written(MeshFormat::Vtu, &block())).unwrap();
     let change = |from: &str, to: &str| {
         assert!(good.contains(from), "{from}");
-        refusal(Format::Vtu, good.replacen(from, to, 1))
+        refusal(MeshFormat::Vtu, good.replacen(from, to, 1))
     };
     let text = change("</Cells>", "");
     assert!(
@@ -169,7 +169,7 @@ fn refusals_of_grids_name_line_field_value_and_remedy() {
         text.contains("offset is `3`; expected 4 to 131, ascending (cell 1)"),
         "{text}"
     );
-    let text = refusal(Format::Vtu, grid(ZLIB, "zlib").replace("ZLib", "LZ4"));
+    let text = refusal(MeshFormat::Vtu, grid(ZLIB, "zlib").replace("ZLib", "LZ4"));
     assert!(
         text.contains(
             "compressor is `vtkLZ4DataCompressor`; expected vtkZLibDataCompressor or none"
@@ -179,15 +179,15 @@ fn refusals_of_grids_name_line_field_value_and_remedy() {
 }
 
 #[test]
-fn a_header_that_claims_much_is_refused_at_once() {
+fn huge_header_counts_are_refused_at_once() {
     let many = "1000000000000";
     let texts = [
-        (Format::Msh, format!("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n{many}\n1 0 0 0\n")),
-        (Format::Msh, format!("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$Nodes\n1 {many} 1 {many}\n3 1 0 {many}\n1\n")),
-        (Format::Msh, format!("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$Entities\n{many} 0 0 0\n")),
-        (Format::Ply, format!("ply\nformat ascii 1.0\nelement vertex {many}\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 1 1\n")),
-        (Format::Ply, "ply\nformat binary_little_endian 1.0\nelement face 9\nproperty list uint uchar vertex_indices\nend_header\n\u{7f}\u{7f}\u{7f}\u{7f}".to_owned()),
-        (Format::Stl, format!("{:84}", "not solid")),
+        (MeshFormat::Msh, format!("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n{many}\n1 0 0 0\n")),
+        (MeshFormat::Msh, format!("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$Nodes\n1 {many} 1 {many}\n3 1 0 {many}\n1\n")),
+        (MeshFormat::Msh, format!("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$Entities\n{many} 0 0 0\n")),
+        (MeshFormat::Ply, format!("ply\nformat ascii 1.0\nelement vertex {many}\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 1 1\n")),
+        (MeshFormat::Ply, "ply\nformat binary_little_endian 1.0\nelement face 9\nproperty list uint uchar vertex_indices\nend_header\n\u{7f}\u{7f}\u{7f}\u{7f}".to_owned()),
+        (MeshFormat::Stl, format!("{:84}", "not solid")),
     ];
     for (format, text) in texts {
         let error = refusal(format, &text);
@@ -199,15 +199,15 @@ fn a_header_that_claims_much_is_refused_at_once() {
         (["AQAAAAAAAIAAAAAACAAAAA=="; 5], "zlib"),
         (["AAAAgA=="; 5], "plain"),
     ] {
-        let error = refusal(Format::Vtu, grid(arrays, coding));
+        let error = refusal(MeshFormat::Vtu, grid(arrays, coding));
         assert!(error.contains("expected"), "{error}");
     }
     let deep = "<VTKFile>".repeat(50_000);
-    assert!(refusal(Format::Vtu, deep).contains("XML"));
+    assert!(refusal(MeshFormat::Vtu, deep).contains("XML"));
 }
 
 #[test]
-fn cut_files_are_refused_or_read_without_a_panic() {
+fn truncated_files_are_refused_or_read_without_a_panic() {
     for (format, bytes) in samples() {
         assert!(
             si(format, &bytes).is_ok(),
@@ -225,7 +225,7 @@ proptest! {
 
     #[test]
     fn random_bytes_are_refused_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        for format in FORMATS {
+        for (_, format) in FORMATS {
             let _ = si(format, &bytes);
         }
     }
@@ -251,12 +251,12 @@ proptest! {
             }
         }
         if let Ok(parts) = si(format, &bytes) {
-            // whatever is read can be judged, and every cell has its region
+            // every mesh that is read can be checked, and every cell has its region
             let found = findings(&parts);
-            let dangles = found.iter().any(|one| matches!(one, crate::mesh::defect::Finding::Dangling { .. }));
+            let dangles = found.iter().any(|one| one.to_string().contains("expected an index below"));
             prop_assert!(!dangles, "{:?}", found);
             prop_assert_eq!(parts.tets.len(), parts.tets.regions.len());
-            let _ = crate::mesh::defect::warnings(&parts);
+            let _ = crate::mesh::mesh_check::warnings(&parts);
         }
     }
 }

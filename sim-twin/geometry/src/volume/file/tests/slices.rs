@@ -3,9 +3,9 @@
 use super::*;
 use crate::volume::file::{dicom, series};
 
-/// What a slice of the tests says.
+/// Fields of a slice in the tests.
 #[derive(Clone)]
-pub(super) struct Given {
+pub(super) struct SliceFields {
     pub(super) syntax: &'static str,
     pub(super) series: &'static str,
     pub(super) place: [f64; 3],
@@ -14,7 +14,7 @@ pub(super) struct Given {
     pub(super) thickness: &'static str,
 }
 
-impl Default for Given {
+impl Default for SliceFields {
     fn default() -> Self {
         Self {
             syntax: "1.2.840.10008.1.2.1",
@@ -53,7 +53,7 @@ fn element(explicit: bool, tag: [u16; 2], vr: &[u8; 2], value: &[u8]) -> Vec<u8>
     bytes
 }
 
-pub(super) fn slice(given: &Given) -> Vec<u8> {
+pub(super) fn slice(given: &SliceFields) -> Vec<u8> {
     let explicit = given.syntax != "1.2.840.10008.1.2";
     let whole = |tag, value: u16| element(explicit, tag, b"US", &value.to_le_bytes());
     let text = |tag, vr, value: &str| element(explicit, tag, vr, value.as_bytes());
@@ -95,25 +95,25 @@ pub(super) fn slice(given: &Given) -> Vec<u8> {
     .concat()
 }
 
-fn named(given: &[Given]) -> Vec<(String, Vec<u8>)> {
-    let one = |(nth, given): (usize, &Given)| (format!("{nth}.dcm"), slice(given));
+fn named(given: &[SliceFields]) -> Vec<(String, Vec<u8>)> {
+    let one = |(nth, given): (usize, &SliceFields)| (format!("{nth}.dcm"), slice(given));
     given.iter().enumerate().map(one).collect()
 }
 
-fn at(z: f64) -> Given {
-    Given {
+fn at(z: f64) -> SliceFields {
+    SliceFields {
         place: [-10.0, 5.0, z],
         values: vec![z as u16; 6],
-        ..Given::default()
+        ..SliceFields::default()
     }
 }
 
 #[test]
 fn a_slice_is_read_in_both_syntaxes() {
-    let mut given = Given::default();
+    let mut given = SliceFields::default();
     for syntax in ["1.2.840.10008.1.2.1", "1.2.840.10008.1.2"] {
         given.syntax = syntax;
-        let volume = read(Format::Dicom, &slice(&given)).expect("readable");
+        let volume = read(VolumeFormat::Dicom, &slice(&given)).expect("readable");
         assert_eq!(volume.values, [-98.0, -96.0, -94.0, -92.0, -90.0, -88.0]);
         assert_eq!(volume.grid.counts, [3, 2, 1]);
         // distance of rows is stated first
@@ -129,12 +129,12 @@ fn a_slice_is_read_in_both_syntaxes() {
     // twelve bits are stored: those above are not the image's, and the highest of them is a sign
     given.values = vec![0xf001, 0x0fff, 0, 0, 0, 0];
     given.signed = true;
-    let volume = read(Format::Dicom, &slice(&given)).expect("readable");
+    let volume = read(VolumeFormat::Dicom, &slice(&given)).expect("readable");
     assert_eq!(volume.values[..2], [-98.0, -102.0]);
 }
 
 #[test]
-fn a_series_is_sorted_by_where_its_slices_are() {
+fn series_is_sorted_by_slice_position() {
     let mut files = named(&[at(6.0), at(0.0), at(3.0)]);
     files.push(("notes.txt".into(), b"no image".to_vec()));
     let volume = series::read(&files).expect("readable");
@@ -147,45 +147,46 @@ fn a_series_is_sorted_by_where_its_slices_are() {
 
 #[test]
 fn series_that_do_not_fit_name_the_slice() {
-    let told = |given: &[Given]| series::read(&named(given)).expect_err("unfit").to_string();
-    let gap = told(&[at(0.0), at(1.0), at(3.0), at(4.0)]);
+    let message =
+        |given: &[SliceFields]| series::read(&named(given)).expect_err("unfit").to_string();
+    let gap = message(&[at(0.0), at(1.0), at(3.0), at(4.0)]);
     assert!(
         gap.contains("dcm: ImagePositionPatient") && gap.contains("missing"),
         "{gap}"
     );
-    assert!(told(&[at(0.0), at(1.0), at(1.0), at(2.0)]).contains("there twice"));
-    let other = Given {
+    assert!(message(&[at(0.0), at(1.0), at(1.0), at(2.0)]).contains("there twice"));
+    let other = SliceFields {
         series: "9.9",
         ..at(1.0)
     };
-    let other = told(&[at(0.0), other]);
+    let other = message(&[at(0.0), other]);
     assert!(
         other.contains("1.dcm: SeriesInstanceUID is 9.9; expected 1.2.3"),
         "{other}"
     );
-    let flat = Given {
+    let flat = SliceFields {
         thickness: "0",
         ..at(1.0)
     };
-    assert!(told(&[flat]).contains("0.dcm: SliceThickness"));
-    let packed = Given {
+    assert!(message(&[flat]).contains("0.dcm: SliceThickness"));
+    let packed = SliceFields {
         syntax: "1.2.840.10008.1.2.4.70",
         ..at(1.0)
     };
-    assert!(told(&[packed]).contains("values that are not packed"));
-    let short = Given {
+    assert!(message(&[packed]).contains("values that are not packed"));
+    let short = SliceFields {
         values: vec![0; 3],
         ..at(1.0)
     };
-    assert!(told(&[short]).contains("PixelData is 6 bytes; expected 12"));
+    assert!(message(&[short]).contains("PixelData is 6 bytes; expected 12"));
     let none = series::read(&[("a.txt".into(), vec![1; 500])]).expect_err("none");
     assert!(none.to_string().contains("slices is missing"), "{none}");
 }
 
 /// A length beyond the file is an error, not memory.
 #[test]
-fn a_length_that_is_not_there_is_named() {
-    let mut bytes = slice(&Given::default());
+fn excessive_length_is_refused() {
+    let mut bytes = slice(&SliceFields::default());
     let at = bytes.len() - 12 - 4;
     bytes[at..at + 4].copy_from_slice(&0xffff_fff0_u32.to_le_bytes());
     let error = dicom::read(&bytes).expect_err("too long").to_string();

@@ -1,30 +1,30 @@
-//! CD-01, 02, 03, 05, 10 and 11, FU-03 and FU-04.
+//! Tests of collision maps (rows CD-01, 02, 03, 05, 10 and 11, FU-03 and FU-04).
 
 use super::{ball, cells, cube, maps, voxels};
-use crate::voxel::bodies::Printed as _;
-use crate::voxel::bodies::{Draw, block};
-use crate::voxel::collide::grid::Grid;
-use crate::voxel::collide::hierarchy::Pyramid;
-use crate::voxel::collide::local::{Around, Local, pairs};
-use crate::voxel::collide::occupancy::{Hit, Occupancy, Refused, Rule, Who};
-use crate::voxel::collide::scales::{Fill, Scales};
-use crate::voxel::collide::shell;
-use crate::voxel::collide::shell::Resolution;
+use crate::voxel::collide::collision_grid::CollisionGrid;
+use crate::voxel::collide::hierarchy::CountPyramid;
+use crate::voxel::collide::local_map::{BodyBox, LocalMap, pairs};
+use crate::voxel::collide::map_nodes;
+use crate::voxel::collide::map_nodes::MapResolution;
+use crate::voxel::collide::multi_scale::{MultiScaleMap, NodeBox};
+use crate::voxel::collide::occupancy::{CellHit, MapMoveError, MapMoveRule, MapNode, OccupancyMap};
+use crate::voxel::test_volumes::SourceLimits as _;
+use crate::voxel::test_volumes::{TestRng, block};
 use palpate_twin::Vec3;
-use palpate_voxel::elements::Elements;
-use palpate_voxel::limits::Limits;
+use palpate_voxel::limits::BondLimits;
+use palpate_voxel::nodes::VoxelNodes;
 
-/// All pairs of two bodies in one cell.
-fn brute(grid: &Grid, a: (u32, &[Vec3]), b: (u32, &[Vec3])) -> Vec<Hit> {
+/// Returns all pairs of two bodies in one cell.
+fn brute(grid: &CollisionGrid, a: (u32, &[Vec3]), b: (u32, &[Vec3])) -> Vec<CellHit> {
     let mut hits = Vec::new();
-    for (element, at_m) in (0..).zip(a.1) {
+    for (node, at_m) in (0..).zip(a.1) {
         for (other, other_m) in (0..).zip(b.1) {
             if grid.cell(at_m) == grid.cell(other_m) {
-                hits.push(Hit {
-                    mover: Who { body: a.0, element },
-                    other: Who {
+                hits.push(CellHit {
+                    mover: MapNode { body: a.0, node },
+                    other: MapNode {
                         body: b.0,
-                        element: other,
+                        node: other,
                     },
                 });
             }
@@ -33,34 +33,34 @@ fn brute(grid: &Grid, a: (u32, &[Vec3]), b: (u32, &[Vec3])) -> Vec<Hit> {
     hits
 }
 
-/// A lump of up to 60 elements.
-fn lump(draw: &mut Draw) -> Vec<(u32, Vec3)> {
-    let share = 0.3 + 0.7 * draw.share();
-    let mut seed = Draw::new(draw.below(1 << 30).into());
-    let mut all = voxels([[-2, -1, -2], [1, 2, 1]], |_| seed.share() < share);
+/// Returns a body of up to 60 nodes.
+fn lump(rng: &mut TestRng) -> Vec<(u32, Vec3)> {
+    let share = 0.3 + 0.7 * rng.unit();
+    let mut seed = TestRng::new(rng.below(1 << 30).into());
+    let mut all = voxels([[-2, -1, -2], [1, 2, 1]], |_| seed.unit() < share);
     all.truncate(60);
     all
 }
 
 #[test]
-fn cd_01_hits_are_those_of_all_pairs_at_a_thousand_poses() {
+fn cd_01_hits_match_all_pairs_at_a_thousand_poses() {
     for mut map in maps([-12, 12]) {
-        let mut draw = Draw::new(11);
-        let lumps = [lump(&mut draw), lump(&mut draw), lump(&mut draw)];
+        let mut rng = TestRng::new(11);
+        let lumps = [lump(&mut rng), lump(&mut rng), lump(&mut rng)];
         for lump in &lumps {
             map.add(lump).expect("inside");
         }
-        let mut met = 0;
+        let mut hit_count = 0;
         for nth in 0..1000 {
             let body = nth % 3;
-            // any turn and any place, not whole
-            let axis = Vec3::new(draw.around(3.0), draw.around(3.0), draw.around(3.0));
+            // any rotation and any place, not on the grid
+            let axis = Vec3::new(rng.symmetric(3.0), rng.symmetric(3.0), rng.symmetric(3.0));
             let turn = nalgebra::Rotation3::new(axis);
-            let by_m = Vec3::new(draw.around(4.0), draw.around(4.0), draw.around(4.0));
+            let by_m = Vec3::new(rng.symmetric(4.0), rng.symmetric(4.0), rng.symmetric(4.0));
             let own = &lumps[body as usize];
             let mut hits = Vec::new();
             let to_m = |nth: usize, _: &Vec3| turn * own[nth].1 + by_m;
-            map.try_move(body, Rule::Detect, to_m, |hit| hits.push(hit))
+            map.try_move(body, MapMoveRule::Detect, to_m, |hit| hits.push(hit))
                 .expect("inside");
             let mut wanted = Vec::new();
             for other in (0..3).filter(|&other| other != body) {
@@ -70,43 +70,47 @@ fn cd_01_hits_are_those_of_all_pairs_at_a_thousand_poses() {
             hits.sort_unstable();
             wanted.sort_unstable();
             assert_eq!(hits, wanted, "pose {nth}");
-            met += usize::from(!hits.is_empty());
+            hit_count += usize::from(!hits.is_empty());
         }
-        assert!(met > 300, "{met}");
+        assert!(hit_count > 300, "{hit_count}");
     }
 }
 
-/// The same bodies in a map made anew.
-fn anew(map: &Occupancy, bodies: u32) -> Occupancy {
-    let mut anew = Occupancy::hashed(*map.grid());
+/// Returns the same bodies in a rebuilt map.
+fn anew(map: &OccupancyMap, bodies: u32) -> OccupancyMap {
+    let mut anew = OccupancyMap::hashed(*map.grid());
     for body in 0..bodies {
-        let placed = map.elements(body).zip(map.places_m(body).iter().copied());
+        let placed = map.body_nodes(body).zip(map.places_m(body).iter().copied());
         anew.add(&placed.collect::<Vec<_>>()).expect("inside");
     }
     anew
 }
 
 #[test]
-fn cd_02_a_map_is_always_that_of_a_map_made_anew() {
+fn cd_02_updated_map_equals_a_rebuilt_map() {
     for mut map in maps([-9, 9]) {
-        let mut draw = Draw::new(3);
-        let lumps: Vec<_> = (0..4).map(|_| lump(&mut draw)).collect();
+        let mut rng = TestRng::new(3);
+        let lumps: Vec<_> = (0..4).map(|_| lump(&mut rng)).collect();
         for lump in &lumps {
             map.add(lump).expect("inside");
         }
         let (mut taken, mut refused) = (0, [0; 2]);
         for nth in 0..2000 {
-            let body = draw.below(4);
-            let rule = [Rule::Detect, Rule::Prevent, Rule::Sweep][nth % 3];
-            let by_m = Vec3::from_fn(|_, _| draw.around(8.0));
-            // squeezed too, so that elements of one body share cells
-            let squeeze = 0.5 + 0.7 * draw.share();
+            let body = rng.below(4);
+            let rule = [
+                MapMoveRule::Detect,
+                MapMoveRule::Prevent,
+                MapMoveRule::Sweep,
+            ][nth % 3];
+            let by_m = Vec3::from_fn(|_, _| rng.symmetric(8.0));
+            // compressed too, so that nodes of one body share cells
+            let squeeze = 0.5 + 0.7 * rng.unit();
             let before = (map.places_m(body).to_vec(), map.contents());
             let move_m = |nth: usize, _: &Vec3| lumps[body as usize][nth].1 * squeeze + by_m;
             match map.try_move(body, rule, move_m, |_| ()) {
                 Ok(()) => taken += 1,
                 Err(why) => {
-                    refused[usize::from(matches!(why, Refused::OutOfSpace(_)))] += 1;
+                    refused[usize::from(matches!(why, MapMoveError::OutOfSpace(_)))] += 1;
                     assert!(map.places_m(body) == before.0 && map.contents() == before.1);
                 }
             }
@@ -117,17 +121,17 @@ fn cd_02_a_map_is_always_that_of_a_map_made_anew() {
             "{taken} {refused:?}"
         );
         assert_eq!(
-            map.try_move(9, Rule::Detect, |_, at| *at, |_| ()),
-            Err(Refused::Unknown(9))
+            map.try_move(9, MapMoveRule::Detect, |_, at| *at, |_| ()),
+            Err(MapMoveError::Unknown(9))
         );
         let nan = |_: usize, _: &Vec3| Vec3::repeat(f64::NAN);
-        assert!(map.try_move(0, Rule::Detect, nan, |_| ()).is_err());
+        assert!(map.try_move(0, MapMoveRule::Detect, nan, |_| ()).is_err());
     }
 }
 
-/// The source's map forgets a body that another one has passed through.
+/// The source's map loses a body that another one has passed through.
 #[test]
-fn cd_02_who_was_passed_through_is_still_there() {
+fn cd_02_penetrated_body_stays_in_the_map() {
     for mut map in maps([-20, 20]) {
         let wall = map
             .add(&voxels([[0, -3, -3], [0, 3, 3]], |_| true))
@@ -135,61 +139,61 @@ fn cd_02_who_was_passed_through_is_still_there() {
         let mover = map.add(&cube(3, [-8, -1, -1], false)).expect("inside");
         for _ in 0..14 {
             let step = |_: usize, at_m: &Vec3| at_m + Vec3::x();
-            map.try_move(mover, Rule::Detect, step, |_| ())
+            map.try_move(mover, MapMoveRule::Detect, step, |_| ())
                 .expect("inside");
         }
         let back = |_: usize, at_m: &Vec3| at_m - Vec3::x() * 6.0;
         let mut hits = 0;
-        map.try_move(mover, Rule::Detect, back, |_| hits += 1)
+        map.try_move(mover, MapMoveRule::Detect, back, |_| hits += 1)
             .expect("inside");
         assert_eq!(hits, 9);
         assert!(map.places_m(wall).iter().all(|at| {
             map.in_cell(map.grid().cell(at).expect("in"))
-                .any(|(who, _)| who.body == wall)
+                .any(|(map_node, _)| map_node.body == wall)
         }));
-        // carved, it is not; put back, it is
-        assert!(map.set_there(wall, 24, false) && !map.set_there(wall, 24, false));
+        // carved, it is absent; restored, it is present
+        assert!(map.set_present(wall, 24, false) && !map.set_present(wall, 24, false));
         let middle = map.places_m(wall)[24];
         assert!(
             map.in_cell(map.grid().cell(&middle).expect("in"))
-                .all(|(who, _)| who.body != wall)
+                .all(|(map_node, _)| map_node.body != wall)
         );
-        assert!(map.set_there(wall, 24, true));
+        assert!(map.set_present(wall, 24, true));
         assert_eq!(map.contents(), anew(&map, 2).contents());
     }
 }
 
-/// A block of unit spacing, stretched.
-fn stretched(n: i32, by: f64) -> Elements<f64> {
-    let mut elements = block([n; 3], Limits::LOOSE);
-    for element in 0..elements.slots() {
-        let site = elements.site(element);
-        for (moved_m, along) in elements.moved_m.iter_mut().zip(site) {
-            moved_m[element as usize] = f64::from(along) * (by - 1.0);
+/// Returns a block of unit spacing, stretched.
+fn stretched(n: i32, by: f64) -> VoxelNodes<f64> {
+    let mut nodes = block([n; 3], BondLimits::LOOSE);
+    for node in 0..nodes.slots() {
+        let site = nodes.site(node);
+        for (moved_m, along) in nodes.displacement_m.iter_mut().zip(site) {
+            moved_m[node as usize] = f64::from(along) * (by - 1.0);
         }
     }
-    elements
+    nodes
 }
 
 #[test]
-fn cd_03_a_probe_of_two_cells_never_slips_into_a_volume_stretched_by_1_9() {
-    let elements = stretched(8, 1.9);
-    assert!(!Resolution::of(&elements, 1.0).under());
-    assert!(Resolution::of(&stretched(8, 2.01), 1.0).under());
+fn cd_03_two_cell_probe_never_slips_into_a_volume_stretched_by_1_9() {
+    let nodes = stretched(8, 1.9);
+    assert!(!MapResolution::of(&nodes, 1.0).is_under_resolved());
+    assert!(MapResolution::of(&stretched(8, 2.01), 1.0).is_under_resolved());
     let edge = 7.0 * 1.9;
     for mut map in maps([-6, 20]) {
-        map.add(&shell::placed(&elements, &shell::all(&elements)))
+        map.add(&map_nodes::placed(&nodes, &map_nodes::all(&nodes)))
             .expect("inside");
         let probe = map.add(&cube(2, [-5, -5, -5], false)).expect("inside");
-        let mut draw = Draw::new(1);
+        let mut rng = TestRng::new(1);
         for _ in 0..2000 {
-            // wholly inside, wherever
-            let corner = Vec3::from_fn(|_, _| 0.5 + draw.share() * (edge - 2.0));
+            // wholly inside, at any place
+            let corner = Vec3::from_fn(|_, _| 0.5 + rng.unit() * (edge - 2.0));
             let to_m = |nth: usize, _: &Vec3| {
                 corner + Vec3::new((nth & 1) as f64, (nth >> 1 & 1) as f64, (nth >> 2) as f64)
             };
             let mut hits = 0;
-            map.try_move(probe, Rule::Detect, to_m, |_| hits += 1)
+            map.try_move(probe, MapMoveRule::Detect, to_m, |_| hits += 1)
                 .expect("inside");
             assert!(hits > 0, "{corner:?}");
         }
@@ -198,32 +202,28 @@ fn cd_03_a_probe_of_two_cells_never_slips_into_a_volume_stretched_by_1_9() {
 
 #[test]
 fn fu_03_all_contacts_are_found_at_four_times_the_spacing() {
-    let elements = stretched(6, 4.0);
-    assert!(Resolution::of(&elements, 1.0).under());
-    let fills: Vec<Fill> = (0..elements.slots())
-        .map(|e| Fill::of(&elements, e))
-        .collect();
-    let scales = Scales::new([Vec3::repeat(-8.0), Vec3::repeat(30.0)], 1.0, &fills).expect("fit");
-    let mut draw = Draw::new(2);
+    let nodes = stretched(6, 4.0);
+    assert!(MapResolution::of(&nodes, 1.0).is_under_resolved());
+    let fills: Vec<NodeBox> = (0..nodes.slots()).map(|e| NodeBox::of(&nodes, e)).collect();
+    let scales =
+        MultiScaleMap::new([Vec3::repeat(-8.0), Vec3::repeat(30.0)], 1.0, &fills).expect("fit");
+    let mut rng = TestRng::new(2);
     let (mut inside, mut missed_by_plain) = (0, 0);
-    let mut plain = Occupancy::hashed(cells([-8, 30]));
+    let mut plain = OccupancyMap::hashed(cells([-8, 30]));
     plain
-        .add(&shell::placed(&elements, &shell::all(&elements)))
+        .add(&map_nodes::placed(&nodes, &map_nodes::all(&nodes)))
         .expect("inside");
     for _ in 0..20_000 {
-        let at_m = Vec3::from_fn(|_, _| -4.0 + draw.share() * 28.0);
+        let at_m = Vec3::from_fn(|_, _| -4.0 + rng.unit() * 28.0);
         let mut found = Vec::new();
-        scales.at(&at_m, |element| found.push(element));
+        scales.at(&at_m, |node| found.push(node));
         found.sort_unstable();
-        let in_box = |fill: &&Fill| (0..3).all(|a| (at_m - fill.at_m)[a].abs() <= fill.half_m[a]);
-        let wanted: Vec<u32> = fills
-            .iter()
-            .filter(in_box)
-            .map(|fill| fill.element)
-            .collect();
+        let in_box =
+            |fill: &&NodeBox| (0..3).all(|a| (at_m - fill.at_m)[a].abs() <= fill.half_m[a]);
+        let wanted: Vec<u32> = fills.iter().filter(in_box).map(|fill| fill.node).collect();
         assert_eq!(found, wanted);
         if at_m.iter().all(|&x| (0.0..=20.0).contains(&x)) {
-            // no hole anywhere between the outermost elements
+            // no hole anywhere between the outermost nodes
             assert!(!found.is_empty(), "{at_m:?}");
             inside += 1;
             let cell = plain.grid().cell(&at_m).expect("inside");
@@ -233,40 +233,35 @@ fn fu_03_all_contacts_are_found_at_four_times_the_spacing() {
     assert!(inside > 5000 && missed_by_plain > inside * 9 / 10);
 }
 
-/// A strip in the plane, folded back onto itself above its bend.
-fn strip(fold: bool, sway: f64) -> (Elements<f64>, Occupancy, u32) {
-    let mut elements: Elements<f64> = block([30, 4, 2], Limits::LOOSE);
-    for element in 0..elements.slots() {
-        let [x, _, z] = elements.site(element).map(f64::from);
-        let slot = element as usize;
+/// Returns a planar strip, folded back onto itself above its bend.
+fn strip(fold: bool, sway: f64) -> (VoxelNodes<f64>, OccupancyMap, u32) {
+    let mut nodes: VoxelNodes<f64> = block([30, 4, 2], BondLimits::LOOSE);
+    for node in 0..nodes.slots() {
+        let [x, _, z] = nodes.site(node).map(f64::from);
+        let slot = node as usize;
         if fold && x > 14.0 {
-            // turned about the bend: comes back through the first half
-            elements.moved_m[0][slot] = 29.0 - x - x;
-            elements.moved_m[2][slot] = 1.2 - z - z;
+            // rotated about the bend: it returns through the first half
+            nodes.displacement_m[0][slot] = 29.0 - x - x;
+            nodes.displacement_m[2][slot] = 1.2 - z - z;
         } else {
-            elements.moved_m[2][slot] = sway * (0.35 * x).sin();
+            nodes.displacement_m[2][slot] = sway * (0.35 * x).sin();
         }
     }
-    let mut map = Occupancy::hashed(cells([-10, 40]));
+    let mut map = OccupancyMap::hashed(cells([-10, 40]));
     let body = map
-        .add(&shell::placed(&elements, &shell::all(&elements)))
+        .add(&map_nodes::placed(&nodes, &map_nodes::all(&nodes)))
         .expect("inside");
-    (elements, map, body)
+    (nodes, map, body)
 }
 
 #[test]
-fn cd_05_a_folded_strip_meets_itself_and_a_bent_one_does_not() {
+fn cd_05_folded_strip_hits_itself_and_bent_one_does_not() {
     let reports = |fold, sway, near| {
-        let (elements, mut map, body) = strip(fold, sway);
+        let (nodes, mut map, body) = strip(fold, sway);
         let mut hits = Vec::new();
-        map.meet_self(
-            body,
-            near,
-            |element| elements.site(element),
-            |hit| hits.push(hit),
-        );
+        map.self_hits(body, near, |node| nodes.site(node), |hit| hits.push(hit));
         for hit in &hits {
-            let [a, b] = [hit.mover, hit.other].map(|who| elements.site(who.element));
+            let [a, b] = [hit.mover, hit.other].map(|map_node| nodes.site(map_node.node));
             assert!((0..3).any(|axis| (a[axis] - b[axis]).abs() > near));
         }
         hits.len()
@@ -276,26 +271,26 @@ fn cd_05_a_folded_strip_meets_itself_and_a_bent_one_does_not() {
         assert_eq!(reports(false, sway, 1), 0);
     }
     assert!(reports(true, 0.0, 1) > 40 && reports(true, 0.0, 2) > 40);
-    // elements of one body that share a cell, all neighbours: only without the filter is that a hit
+    // nodes of one body that share a cell, all neighbours: a hit only without the filter
     let squeezed = stretched(4, 0.6);
-    let mut map = Occupancy::hashed(cells([-4, 8]));
+    let mut map = OccupancyMap::hashed(cells([-4, 8]));
     let body = map
-        .add(&shell::placed(&squeezed, &shell::all(&squeezed)))
+        .add(&map_nodes::placed(&squeezed, &map_nodes::all(&squeezed)))
         .expect("inside");
     let mut count = [0; 2];
-    map.meet_self(body, 0, |element| squeezed.site(element), |_| count[0] += 1);
-    map.meet_self(body, 1, |element| squeezed.site(element), |_| count[1] += 1);
+    map.self_hits(body, 0, |node| squeezed.site(node), |_| count[0] += 1);
+    map.self_hits(body, 1, |node| squeezed.site(node), |_| count[1] += 1);
     assert!(count[0] > 0 && count[1] == 0, "{count:?}");
 }
 
 #[test]
-fn cd_10_a_surface_meets_first_when_the_whole_does() {
-    let whole = block::<f64>([31; 3], Limits::MEDIUM);
+fn cd_10_surface_map_detects_first_contact() {
+    let whole = block::<f64>([31; 3], BondLimits::MEDIUM);
     assert_eq!(
-        shell::surface(&whole).len(),
+        map_nodes::surface_nodes(&whole).len(),
         31_i32.pow(3) as usize - 29_usize.pow(3)
     );
-    let ways = [
+    let directions = [
         [1, 0, 0],
         [0, -1, 0],
         [0, 0, 1],
@@ -303,67 +298,74 @@ fn cd_10_a_surface_meets_first_when_the_whole_does() {
         [1, -1, 1],
         [-1, 0, 1],
     ];
-    for way in ways {
+    for direction in directions {
         for n in [5, 8] {
-            let from = way.map(|along| -18 * along - n / 2);
+            let from = direction.map(|along| -18 * along - n / 2);
             let first = [false, true].map(|surface| {
-                let mut map = Occupancy::hashed(cells([-32, 32]));
+                let mut map = OccupancyMap::hashed(cells([-32, 32]));
                 let inside = ball(9);
                 map.add(&inside).expect("inside");
                 let mover = map.add(&cube(n, from, surface)).expect("inside");
-                let by_m = Vec3::from(way.map(f64::from)) * 0.5;
+                let by_m = Vec3::from(direction.map(f64::from)) * 0.5;
                 let step = |_: usize, at_m: &Vec3| at_m + by_m;
-                (0..40).position(|_| map.try_move(mover, Rule::Prevent, step, |_| ()).is_err())
+                (0..40).position(|_| {
+                    map.try_move(mover, MapMoveRule::Prevent, step, |_| ())
+                        .is_err()
+                })
             });
             assert!(
                 first[0].is_some() && first[0] == first[1],
-                "{way:?} {first:?}"
+                "{direction:?} {first:?}"
             );
         }
     }
 }
 
 #[test]
-fn cd_11_a_local_map_finds_what_a_global_one_does_and_takes_no_room_for_distant_bodies() {
-    let mut draw = Draw::new(5);
+fn cd_11_local_map_matches_the_global_map_without_memory_for_distant_bodies() {
+    let mut rng = TestRng::new(5);
     let grid = cells([-40, 40]);
     let (a, b) = (cube(9, [-4; 3], false), cube(7, [-3; 3], false));
     let a_m: Vec<Vec3> = a.iter().map(|&(_, at)| at).collect();
-    let mut met = 0;
+    let mut hit_count = 0;
     for _ in 0..200 {
-        let by_m = Vec3::from_fn(|_, _| draw.around(11.0));
+        let by_m = Vec3::from_fn(|_, _| rng.symmetric(11.0));
         let b_m: Vec<Vec3> = b.iter().map(|&(_, at)| at + by_m).collect();
-        let mut local = Local::default();
+        let mut local = LocalMap::default();
         let hits = local.hits(&grid, &a_m, &b_m);
         let wanted = brute(&grid, (0, &a_m), (1, &b_m));
         let wanted: Vec<[u32; 2]> = wanted
             .iter()
-            .map(|hit| [hit.mover.element, hit.other.element])
+            .map(|hit| [hit.mover.node, hit.other.node])
             .collect();
         assert_eq!(hits, wanted);
-        met += usize::from(!hits.is_empty());
-        let boxes = [&a_m, &b_m].map(|all| Around::of(all).expect("some"));
+        hit_count += usize::from(!hits.is_empty());
+        let boxes = [&a_m, &b_m].map(|all| BodyBox::of(all).expect("some"));
         match boxes[0].common(&boxes[1], grid.pitch_m()) {
             Some(common) => {
                 let volume: f64 = (common.high_m - common.low_m)
                     .iter()
                     .map(|x| x + 2.0)
                     .product();
-                assert!(local.room() as f64 <= volume, "{} {volume}", local.room());
+                assert!(
+                    local.allocated_cells() as f64 <= volume,
+                    "{} {volume}",
+                    local.allocated_cells()
+                );
             }
-            None => assert_eq!(local.room(), 0),
+            None => assert_eq!(local.allocated_cells(), 0),
         }
     }
-    assert!((20..180).contains(&met), "{met}");
-    // the room does not depend on the size of the space
-    let mut local = Local::default();
+    assert!((20..180).contains(&hit_count), "{hit_count}");
+    // memory is independent of the size of the space
+    let mut local = LocalMap::default();
     let far: Vec<Vec3> = a_m.iter().map(|at| at + Vec3::x() * 500.0).collect();
-    assert!(local.hits(&grid, &a_m, &far).is_empty() && local.room() == 0);
-    let boxes: Vec<Around> = (0..60)
+    assert!(local.hits(&grid, &a_m, &far).is_empty() && local.allocated_cells() == 0);
+    let boxes: Vec<BodyBox> = (0..60)
         .map(|_| {
-            let low_m = Vec3::from_fn(|_, _| draw.around(8.0));
-            let high_m = low_m + Vec3::from_fn(|_, _| 5.0 * draw.share());
-            Around { low_m, high_m }
+            let low_m = Vec3::from_fn(|_, _| rng.symmetric(8.0));
+            let high_m = low_m + Vec3::from_fn(|_, _| 5.0 * rng.unit());
+            BodyBox { low_m, high_m }
         })
         .collect();
     let all = (0..60).flat_map(|i| (i + 1..60).map(move |j| [i, j]));
@@ -375,11 +377,11 @@ fn cd_11_a_local_map_finds_what_a_global_one_does_and_takes_no_room_for_distant_
 }
 
 #[test]
-fn fu_04_culling_needs_a_tenth_of_the_tests_and_follows_a_carve() {
+fn fu_04_culling_needs_a_tenth_of_the_tests_and_tracks_carving() {
     let sites: Vec<[i32; 3]> = (0..64)
         .flat_map(|z| (0..64).flat_map(move |y| (0..64).map(move |x| [x, y, z])))
         .collect();
-    let all = Pyramid::of(&sites).expect("fits");
+    let all = CountPyramid::of(&sites).expect("fits");
     let mut carved = all.clone();
     let plain = sites.len() as u64;
     for shift in [
@@ -403,7 +405,7 @@ fn fu_04_culling_needs_a_tenth_of_the_tests_and_follows_a_carve() {
             assert!(10 * tests <= plain, "{shift:?}: {tests}");
         }
     }
-    // carve the overlap of the first: nothing left to meet, and the counts are those of what is left
+    // carve the overlap of the first: no hits remain, and the counts are those of the rest
     let gone = |site: &[i32; 3]| site.iter().all(|&along| along >= 56);
     for &site in sites.iter().filter(|site| gone(site)) {
         assert!(carved.remove(site) && !carved.remove(site));
@@ -413,10 +415,10 @@ fn fu_04_culling_needs_a_tenth_of_the_tests_and_follows_a_carve() {
     let tests = carved.overlap(&all, [56; 3], |_| found += 1);
     assert!(found == 0 && tests < 100, "{tests}");
     let left: Vec<[i32; 3]> = sites.iter().copied().filter(|site| !gone(site)).collect();
-    assert_eq!(carved, Pyramid::of(&left).expect("fits"));
+    assert_eq!(carved, CountPyramid::of(&left).expect("fits"));
     assert_eq!(carved.count() as usize, left.len());
     // a small body against a large one, both ways
-    let small = Pyramid::of(&[[3, 4, 5], [-9, 4, 5]]).expect("fits");
+    let small = CountPyramid::of(&[[3, 4, 5], [-9, 4, 5]]).expect("fits");
     for (shift, want) in [
         ([0; 3], 1),
         ([40, 0, 0], 2),

@@ -1,4 +1,4 @@
-//! Rows of collision by name, and bodies to test them with.
+//! Test bodies for the rows of collision.
 
 mod contact;
 mod maps;
@@ -7,26 +7,26 @@ mod probe;
 mod timing;
 mod walls;
 
-use super::grid::Grid;
-use super::occupancy::Occupancy;
+use super::collision_grid::CollisionGrid;
+use super::occupancy::OccupancyMap;
 use palpate_twin::Vec3;
 
-/// Cells of 1 m around whole numbers, from `low` to `high` included.
-pub(super) fn cells([low, high]: [i32; 2]) -> Grid {
+/// Returns cells of 1 m around integer places, from `low` to `high` included.
+pub(super) fn cells([low, high]: [i32; 2]) -> CollisionGrid {
     let side = (high - low + 1) as u32;
-    Grid::around(Vec3::repeat(f64::from(low)), 1.0, [side; 3]).expect("fit")
+    CollisionGrid::around(Vec3::repeat(f64::from(low)), 1.0, [side; 3]).expect("fit")
 }
 
-/// One of either kind.
-pub(super) fn maps(sides: [i32; 2]) -> [Occupancy; 2] {
+/// Returns one map of either kind.
+pub(super) fn maps(sides: [i32; 2]) -> [OccupancyMap; 2] {
     let grid = cells(sides);
     [
-        Occupancy::dense(grid).expect("small"),
-        Occupancy::hashed(grid),
+        OccupancyMap::dense(grid).expect("small"),
+        OccupancyMap::hashed(grid),
     ]
 }
 
-/// Elements at whole places of a box wherever `is_in` says, numbered.
+/// Returns numbered nodes at integer places of a box wherever `is_in` is true.
 pub(super) fn voxels(
     [low, high]: [[i32; 3]; 2],
     mut is_in: impl FnMut([i32; 3]) -> bool,
@@ -40,14 +40,14 @@ pub(super) fn voxels(
     (0..).zip(places).collect()
 }
 
-/// A cube of n elements along each edge from a corner on, all of it or its surface.
+/// Returns a cube of n nodes along each edge from a corner, all of it or its surface.
 pub(super) fn cube(n: i32, from: [i32; 3], surface: bool) -> Vec<(u32, Vec3)> {
     let to = from.map(|along| along + n - 1);
     let bare = |site: [i32; 3]| (0..3).any(|a| site[a] == from[a] || site[a] == to[a]);
     voxels([from, to], |site| !surface || bare(site))
 }
 
-/// The lattice ball of a radius about the origin.
+/// Returns the lattice ball of a radius about the origin.
 pub(super) fn ball(radius: i32) -> Vec<(u32, Vec3)> {
     let inside = |[x, y, z]: [i32; 3]| x * x + y * y + z * z <= radius * radius;
     voxels([[-radius; 3], [radius; 3]], inside)

@@ -1,24 +1,24 @@
-//! CD-04: a probe that indents a ball of 40 elements across.
+//! Tests of a probe that indents a ball of 40 nodes across (row CD-04).
 
 use super::voxels;
-use crate::voxel::bodies::matter;
-use crate::voxel::bodies::{Judged as _, Printed as _};
-use crate::voxel::collide::grid::Grid;
-use crate::voxel::collide::occupancy::{Occupancy, Rule};
-use crate::voxel::collide::shell;
+use crate::voxel::collide::collision_grid::CollisionGrid;
+use crate::voxel::collide::map_nodes;
+use crate::voxel::collide::occupancy::{MapMoveRule, OccupancyMap};
+use crate::voxel::test_volumes::material;
+use crate::voxel::test_volumes::{LimitCheck as _, SourceLimits as _};
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
-use palpate_voxel::elements::{Elements, Frame, Seed};
-use palpate_voxel::exact::{Control, Exact};
-use palpate_voxel::limits::Limits;
-use palpate_voxel::{Linked, LinkedParams};
+use palpate_voxel::chainmail::{Chainmail, NodeTarget};
+use palpate_voxel::limits::BondLimits;
+use palpate_voxel::nodes::{LatticeFrame, NodeSeed, VoxelNodes};
+use palpate_voxel::{VoxelModel, VoxelParams};
 
 /// Radii of the ball and of the probe, in spacings.
 const BALL: f64 = 20.0;
 const PROBE: f64 = 4.0;
 
-/// The ball about the origin; its lowest parts are held.
-fn ball<R: palpate_twin::law::Real>(h: f64, limits: Limits) -> Elements<R> {
-    let frame = Frame {
+/// Returns the ball about the origin, with its lowest part held.
+fn ball<R: palpate_twin::law::Real>(h: f64, limits: BondLimits) -> VoxelNodes<R> {
+    let frame = LatticeFrame {
         origin_m: Vec3::repeat(-19.5 * h),
         spacing_m: [h; 3],
     };
@@ -29,22 +29,22 @@ fn ball<R: palpate_twin::law::Real>(h: f64, limits: Limits) -> Elements<R> {
             .sum::<f64>()
             <= BALL * BALL
     };
-    let seeds: Vec<Seed> = sites
+    let seeds: Vec<NodeSeed> = sites
         .filter(inside)
-        .map(|site| Seed {
+        .map(|site| NodeSeed {
             site,
-            matter: 0,
+            material: 0,
             object: 0,
         })
         .collect();
-    let mut elements = Elements::new(frame, vec![matter(limits)], &seeds).expect("fit");
-    for element in 0..elements.slots() {
-        elements.pin(element, elements.site(element)[2] < 4);
+    let mut nodes = VoxelNodes::new(frame, vec![material(limits)], &seeds).expect("fit");
+    for node in 0..nodes.slots() {
+        nodes.set_pinned(node, nodes.site(node)[2] < 4);
     }
-    elements
+    nodes
 }
 
-fn ways() -> Vec<Vec3> {
+fn directions() -> Vec<Vec3> {
     [
         [0.0, 0.0, 1.0],
         [1.0, 0.0, 0.0],
@@ -52,89 +52,98 @@ fn ways() -> Vec<Vec3> {
         [1.0, 1.0, 1.0],
         [-0.3, 0.5, 0.9],
     ]
-    .map(|way| Vec3::from(way).normalize())
+    .map(|direction| Vec3::from(direction).normalize())
     .to_vec()
 }
 
-/// Hits of the map begin where the surface is, and the chain on the elements hit makes room for the probe.
+/// Hits of the map begin at the surface, and propagation of the hit nodes makes way for the probe.
 #[test]
-fn cd_04_a_probe_meets_a_ball_within_a_cell_of_its_surface_and_indents_it() {
-    let grid = Grid::around(Vec3::repeat(-99.5), 1.0, [200; 3]).expect("fits");
+fn cd_04_probe_hits_a_ball_within_a_cell_and_indents_it() {
+    let grid = CollisionGrid::around(Vec3::repeat(-99.5), 1.0, [200; 3]).expect("fits");
     let tip = voxels([[-4; 3], [4; 3]], |[x, y, z]| {
         (9..=16).contains(&(x * x + y * y + z * z))
     });
-    for way in ways() {
-        let mut elements = ball::<f64>(1.0, Limits::LOOSE);
-        let mut exact = Exact::new(elements.slots());
-        let mut map = Occupancy::dense(grid).expect("small");
-        let all = shell::all(&elements);
-        let body = map.add(&shell::placed(&elements, &all)).expect("inside");
+    for direction in directions() {
+        let mut nodes = ball::<f64>(1.0, BondLimits::LOOSE);
+        let mut chainmail = Chainmail::new(nodes.slots());
+        let mut map = OccupancyMap::dense(grid).expect("small");
+        let all = map_nodes::all(&nodes);
+        let body = map.add(&map_nodes::placed(&nodes, &all)).expect("inside");
         let probe = map.add(&tip).expect("inside");
         let mut began = None;
         let mut followed = 0;
         let mut far = 40.0;
         while far > BALL + PROBE - 3.0 {
             far -= 0.25;
-            let at_m = way * far;
-            let mut met = Vec::new();
+            let at_m = direction * far;
+            let mut hit_nodes = Vec::new();
             let to_m = |nth: usize, _: &Vec3| tip[nth].1 + at_m;
-            map.try_move(probe, Rule::Detect, to_m, |hit| met.push(hit.other.element))
-                .expect("inside");
-            met.sort_unstable();
-            met.dedup();
-            if met.is_empty() {
+            map.try_move(probe, MapMoveRule::Detect, to_m, |hit| {
+                hit_nodes.push(hit.other.node)
+            })
+            .expect("inside");
+            hit_nodes.sort_unstable();
+            hit_nodes.dedup();
+            if hit_nodes.is_empty() {
                 continue;
             }
             began.get_or_insert(far);
             // out to the surface of the probe
-            let controls: Vec<Control<f64>> = met
+            let targets: Vec<NodeTarget<f64>> = hit_nodes
                 .into_iter()
-                .filter(|&element| (elements.at_m(element) - at_m).norm() < PROBE)
-                .map(|element| {
-                    let out = (elements.at_m(element) - at_m).normalize();
-                    let to_m = at_m + out * PROBE - elements.rest_m(element);
-                    Control {
-                        element,
-                        to_m: to_m.into(),
+                .filter(|&node| (nodes.position_m(node) - at_m).norm() < PROBE)
+                .map(|node| {
+                    let out = (nodes.position_m(node) - at_m).normalize();
+                    let to_m = at_m + out * PROBE - nodes.rest_m(node);
+                    NodeTarget {
+                        node,
+                        displacement_m: to_m.into(),
                     }
                 })
                 .collect();
-            // one after the other: two at once may ask for more than the link between them gives
-            for control in controls {
-                let went = exact.propagate(&mut elements, &[control]);
-                followed += went.map_or(0, |_| 1);
+            // one after the other: two at once may exceed the limits of the link between them
+            for target in targets {
+                followed += u32::from(chainmail.propagate(&mut nodes, &[target]).is_ok());
             }
-            assert!(elements.worst_m() < 1e-9);
-            map.try_move(body, Rule::Detect, |nth, _| elements.at_m(all[nth]), |_| ())
-                .expect("inside");
+            assert!(nodes.limit_excess_m() < 1e-9);
+            map.try_move(
+                body,
+                MapMoveRule::Detect,
+                |nth, _| nodes.position_m(all[nth]),
+                |_| (),
+            )
+            .expect("inside");
         }
         let began = began.expect("met");
-        println!("{way:?}: began {began}, controls {followed}");
-        assert!((began - BALL - PROBE).abs() <= 1.0, "{way:?}: {began}");
-        assert!(followed > 5, "{way:?}: {followed}");
+        println!("{direction:?}: began {began}, controls {followed}");
+        assert!(
+            (began - BALL - PROBE).abs() <= 1.0,
+            "{direction:?}: {began}"
+        );
+        assert!(followed > 5, "{direction:?}: {followed}");
         // the tip of the ball has been pushed in
-        let tops = all.iter().map(|&element| elements.at_m(element));
-        let under = tops.filter(|at| at.dot(&way) > 0.0 && at.cross(&way).norm() < 1.0);
-        let top = under.map(|at| at.dot(&way)).fold(0.0, f64::max);
-        assert!(top < BALL - 1.0, "{way:?}: {top}");
+        let tops = all.iter().map(|&node| nodes.position_m(node));
+        let under = tops.filter(|at| at.dot(&direction) > 0.0 && at.cross(&direction).norm() < 1.0);
+        let top = under.map(|at| at.dot(&direction)).fold(0.0, f64::max);
+        assert!(top < BALL - 1.0, "{direction:?}: {top}");
     }
 }
 
-/// The same of the tissue that sessions step, by what the hand feels.
+/// The same with the session tissue, by the contact force.
 #[test]
-fn cd_04_the_hand_feels_the_ball_within_a_cell_of_its_surface() {
+fn cd_04_contact_force_starts_within_a_cell_of_the_surface() {
     let h = 1e-3;
-    for way in ways() {
+    for direction in directions() {
         let mut tissue =
-            Linked::new(ball(h, Limits::MEDIUM), LinkedParams::default()).expect("fit");
-        let mut felt = [Reaction::default()];
+            VoxelModel::new(ball(h, BondLimits::MEDIUM), VoxelParams::default()).expect("fit");
+        let mut reactions = [Reaction::default()];
         let mut began = None;
         let mut last_n = 0.0;
         let mut far = BALL + PROBE + 3.0;
         while far > BALL + PROBE - 2.0 {
             far -= 0.25;
             let tool = Tool {
-                position_m: way * far * h,
+                position_m: direction * far * h,
                 velocity_mps: Vec3::zeros(),
                 radius_m: PROBE * h,
                 stiffness_npm: 300.0,
@@ -144,16 +153,19 @@ fn cd_04_the_hand_feels_the_ball_within_a_cell_of_its_surface() {
                 jaws: None,
             };
             for _ in 0..3 {
-                tissue.step(&[tool], 1e-3, &mut felt);
+                tissue.step(&[tool], 1e-3, &mut reactions);
             }
-            if felt[0].contacts > 0 {
+            if reactions[0].contacts > 0 {
                 began.get_or_insert(far);
             }
-            last_n = felt[0].force_n.dot(&way);
-            assert!(tissue.elements().worst_m() <= 1e-8);
+            last_n = reactions[0].force_n.dot(&direction);
+            assert!(tissue.nodes().limit_excess_m() <= 1e-8);
         }
         let began = began.expect("met");
-        assert!((began - BALL - PROBE).abs() <= 1.0, "{way:?}: {began}");
-        assert!(last_n > 0.0, "{way:?}");
+        assert!(
+            (began - BALL - PROBE).abs() <= 1.0,
+            "{direction:?}: {began}"
+        );
+        assert!(last_n > 0.0, "{direction:?}");
     }
 }

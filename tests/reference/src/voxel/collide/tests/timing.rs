@@ -1,27 +1,27 @@
-//! CD-12, in work instead of time.
+//! Test of the work of collision detection (row CD-12).
 
-use crate::voxel::collide::occupancy::Work;
-use crate::voxel::collide::table::{Course, STEPS, Stage};
-use palpate_twin::edits::Direction;
+use crate::voxel::collide::collision_course::{CollisionCourse, CourseStage, STEPS};
+use crate::voxel::collide::occupancy::MapWork;
+use palpate_twin::edits::NeighbourDirection;
 
-/// Mean work of the steps of a stage: cells looked at and written, a step.
-fn mean(course: &mut Course, prevent: bool, stage: Stage) -> Option<f64> {
+/// Returns the mean work of the steps of a stage: cells tested and written per step.
+fn mean(course: &mut CollisionCourse, prevent: bool, stage: CourseStage) -> Option<f64> {
     let (mut sum, mut count) = (0, 0);
-    // of a cube all ways are alike, but for who comes first
-    for way in [Direction::Left, Direction::Front] {
-        course.start(way);
+    // all directions of a cube are equal, but for the order of nodes
+    for direction in [NeighbourDirection::Left, NeighbourDirection::Front] {
+        course.start(direction);
         for _ in 0..STEPS {
-            let met = if prevent {
+            let reached = if prevent {
                 course.prevent()
             } else {
                 course.detect()
             };
-            let Work {
+            let MapWork {
                 tested,
                 cleared,
                 written,
             } = course.take_work();
-            if met == stage {
+            if reached == stage {
                 sum += tested + cleared + written;
                 count += 1;
             }
@@ -31,9 +31,9 @@ fn mean(course: &mut Course, prevent: bool, stage: Stage) -> Option<f64> {
 }
 
 #[test]
-fn cd_12_table_1_in_cells_looked_at_and_written() {
+fn cd_12_table_1_in_cells_tested_and_written() {
     let mut free = Vec::new();
-    println!("cube, elements, detect free / inside, prevent free / impact / touching");
+    println!("cube, nodes, detect free / inside, prevent free / impact / touching");
     for (edge, surface, count) in [
         (31, false, 29_791),
         (15, false, 3375),
@@ -44,24 +44,24 @@ fn cd_12_table_1_in_cells_looked_at_and_written() {
             .into_iter()
             .take(if edge == 31 { 1 } else { 2 })
         {
-            let mut course = Course::new(edge, surface, hashed).expect("fixed");
-            assert_eq!(course.elements(), [113_081, count]);
+            let mut course = CollisionCourse::new(edge, surface, hashed).expect("fixed");
+            assert_eq!(course.node_counts(), [113_081, count]);
             let row = [
-                (false, Stage::Free),
-                (false, Stage::Inside),
-                (true, Stage::Free),
-                (true, Stage::Impact),
-                (true, Stage::Touching),
+                (false, CourseStage::Free),
+                (false, CourseStage::Inside),
+                (true, CourseStage::Free),
+                (true, CourseStage::Impact),
+                (true, CourseStage::Touching),
             ]
             .map(|(prevent, stage)| mean(&mut course, prevent, stage).expect("each is met"));
             println!("{edge} {surface} {hashed}, {count}: {row:.0?}");
-            let elements = count as f64;
-            // a step without a hit looks at every element once, clears it once and writes it once, no matter what is there
-            assert_eq!(row[0], 3.0 * elements);
-            assert_eq!(row[1], 3.0 * elements);
-            // steps by less than a cell; what stops at the first hit does less than a whole look
-            assert!(row[2] > row[0] && row[3] < row[2] * 1.5 && row[4] <= elements * 2.0);
-            free.push((elements, row[0], row[2]));
+            let nodes = count as f64;
+            // a step without a hit tests, clears and writes every node once, whatever is there
+            assert_eq!(row[0], 3.0 * nodes);
+            assert_eq!(row[1], 3.0 * nodes);
+            // steps by less than a cell; stopping at the first hit tests less than all
+            assert!(row[2] > row[0] && row[3] < row[2] * 1.5 && row[4] <= nodes * 2.0);
+            free.push((nodes, row[0], row[2]));
         }
     }
     assert!(free[0].1 / free[3].1 >= 3.0, "surface against all of 31^3");
@@ -71,7 +71,7 @@ fn cd_12_table_1_in_cells_looked_at_and_written() {
     }
 }
 
-/// `R^2` of a straight line.
+/// Returns `R^2` of a linear fit.
 fn fit(points: &[(f64, f64)]) -> f64 {
     let mean =
         |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>() / points.len() as f64;

@@ -1,0 +1,149 @@
+//! Finished rows of a trial, and their output: tables, a page, and text for a terminal.
+//!
+//! Source: ours.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use palpate_analysis::{Failure, output};
+
+use super::bootstrap::Interval;
+use super::{Condition, Trial, TrialRow, parquet, table};
+use crate::{messages, report};
+
+/// Metrics on the terminal, if the trial has them.
+const SHOWN: [&str; 9] = [
+    "violations",
+    "stiffness_error",
+    "contrast_transmission",
+    "force_rmse_n",
+    "drift_mm_max",
+    "threshold",
+    "threshold_over_programmed",
+    "unmeasured_share",
+    "missed_share",
+];
+
+/// Finished rows of a trial.
+pub struct TrialResults {
+    /// The trial.
+    pub trial: Trial,
+    /// Hash of the trial.
+    pub hash: String,
+    /// The rows by their numbers.
+    pub rows: BTreeMap<usize, TrialRow>,
+    /// Notes for the reader: missing or duplicate rows, an early end.
+    pub notes: Vec<String>,
+}
+
+/// Results of a condition.
+pub(crate) struct ConditionResults<'a> {
+    /// The condition.
+    pub(crate) condition: &'a Condition,
+    /// Its rows.
+    pub(crate) rows: Vec<&'a TrialRow>,
+    /// Interval of each metric over its rows; none where no value is known.
+    pub(crate) intervals: Vec<Option<Interval>>,
+}
+
+impl TrialResults {
+    /// Results of each condition, in order.
+    pub(crate) fn by_condition(&self) -> Vec<ConditionResults<'_>> {
+        let metrics = self.trial.metrics();
+        let of = |(number, condition)| {
+            let all = self.rows.values();
+            let own = all.filter(|row| self.trial.planned_row(row.index).condition == number);
+            let rows: Vec<&TrialRow> = own.collect();
+            let found = metrics.iter().enumerate().map(|(k, metric)| {
+                let values = rows.iter().filter_map(|row| row.values.get(k).copied()?);
+                metric.interval(&values.collect::<Vec<_>>())
+            });
+            ConditionResults {
+                condition,
+                intervals: found.collect(),
+                rows,
+            }
+        };
+        self.trial.conditions.iter().enumerate().map(of).collect()
+    }
+
+    /// True if a check of any row failed.
+    #[must_use]
+    pub fn any_check_failed(&self) -> bool {
+        self.rows.values().any(|row| row.held == Some(false))
+    }
+
+    /// True if all rows of the trial are present.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.rows.len() == self.trial.row_count()
+    }
+
+    /// Writes the tables and the page.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] naming the file.
+    pub fn write(&self, folder: &Path) -> Result<(), Failure> {
+        write_table(folder, "trials", &table::columns(self))?;
+        if self.trial.kind.is_psycho() {
+            write_table(folder, "answers", &table::answers(self))?;
+        }
+        output::write(&folder.join("report.html"), report::trial(self))
+    }
+
+    /// Formats the conditions and metrics as JSON.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] if it cannot be serialised.
+    pub fn json(&self) -> Result<String, Failure> {
+        messages::json(&table::json(self), "trial")
+    }
+
+    /// Formats medians, or worst values, of the main metrics or of all, condition by condition.
+    #[must_use]
+    pub fn summary_text(&self, folder: &Path, verbose: bool) -> String {
+        let metrics = self.trial.metrics();
+        let place = |name: &&str| metrics.iter().position(|metric| metric.name == **name);
+        let shown: Vec<usize> = match verbose {
+            true => (0..metrics.len()).collect(),
+            false => SHOWN.iter().filter_map(place).collect(),
+        };
+        let titles = self.trial.conditions.iter().map(Condition::title);
+        let width = titles.map(|title| title.chars().count()).max().unwrap_or(0);
+        let mut text = format!("{:<width$}", "median");
+        let headings: Vec<String> = shown.iter().map(|&k| metrics[k].heading()).collect();
+        for heading in &headings {
+            let _ = write!(text, "  {heading}");
+        }
+        text += "\n";
+        for of in self.by_condition() {
+            let _ = write!(text, "{:<width$}", of.condition.title());
+            for (&k, heading) in shown.iter().zip(&headings) {
+                let value = of.intervals[k].map(|found| format!("{:.4}", found.center));
+                let value = value.unwrap_or_else(|| "-".to_owned());
+                let _ = write!(text, "  {value:>columns$}", columns = heading.len());
+            }
+            text += "\n";
+        }
+        let (checked, held) = TrialRow::count_checked(self.rows.values());
+        let _ = writeln!(
+            text,
+            "\nrows       {} of {}; {checked} checked, {held} held\nresults    {}",
+            self.rows.len(),
+            self.trial.row_count(),
+            folder.display()
+        );
+        text
+    }
+}
+
+/// Writes a table as `NAME.csv` and `NAME.parquet`.
+fn write_table(folder: &Path, name: &str, columns: &[table::Column]) -> Result<(), Failure> {
+    output::write(&folder.join(format!("{name}.csv")), table::csv(columns))?;
+    let mut bytes = Vec::new();
+    let path = folder.join(format!("{name}.parquet"));
+    parquet::write(columns, &mut bytes)
+        .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
+    output::write(&path, &bytes)
+}

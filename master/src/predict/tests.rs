@@ -1,0 +1,102 @@
+//! Tests of the predictor: samples that it learns from, and the order of undo and redo.
+
+use super::*;
+use palpate_transport::AXES;
+
+#[test]
+fn unknown_force_yields_no_sample() {
+    let expected = Reaction {
+        contacts: 1,
+        normal: Vec3::z(),
+        ..Reaction::default()
+    };
+    let touch = ToolState {
+        position_m: [0.0; AXES],
+        velocity_mps: [0.0; AXES],
+        closed: false,
+        instrument: Instrument::Blunt,
+    };
+    let remote = RemoteReport {
+        probe: touch,
+        contact_force_n: None,
+        fresh: true,
+        edits: RemoteEdits::default(),
+    };
+    assert_eq!(
+        normal_forces(&PredictParams::default(), &expected, &remote),
+        None
+    );
+    let shadow = Reaction {
+        force_n: Vec3::new(0.0, 0.0, 1.0),
+        ..expected
+    };
+    let measured = RemoteReport {
+        contact_force_n: Some([0.0, 0.0, 2.0, 0.0]),
+        ..remote
+    };
+    let forces_n = normal_forces(&PredictParams::default(), &shadow, &measured);
+    assert_eq!(forces_n, Some((1.0, 2.0)));
+}
+
+/// Tool with a blade, or a blunt one, at a place.
+fn handle(x_m: f64, cuts: bool) -> ToolState {
+    let edge_m = Vec3::new(0.0, 0.0, -0.016);
+    ToolState {
+        position_m: [x_m, 0.0, 0.01, 0.02],
+        velocity_mps: [0.0; AXES],
+        closed: false,
+        instrument: if cuts {
+            Instrument::Scalpel { edge_m }
+        } else {
+            Instrument::Blunt
+        },
+    }
+}
+
+#[test]
+fn issue_pending_undo_and_redo_lost_their_order() {
+    let scene = palpate_scene::load("linked-nodule").expect("built in");
+    let tissue = || scene.build().expect("a volume");
+    let mut predictor = TwinPredictor::new(tissue(), tissue());
+    let whole = predictor.topology();
+    let mut requested = Revisions::default();
+    let tick = |predictor: &mut TwinPredictor, touch: ToolState, topology, requested| {
+        let remote = RemoteReport {
+            probe: handle(0.0, false),
+            contact_force_n: None,
+            fresh: true,
+            edits: RemoteEdits {
+                finished_batches: 0,
+                topology,
+            },
+        };
+        let params = PredictParams::default();
+        let prediction = predictor.step(&params, &touch, Some(&remote), 1e-3);
+        predictor.revise(requested);
+        prediction
+    };
+    for step in 0..30 {
+        let blade = handle(-0.02 + 1e-3 * f64::from(step), true);
+        tick(&mut predictor, blade, whole, requested);
+    }
+    let open = predictor.topology();
+    assert_ne!(open, whole);
+    requested.undo += 1;
+    tick(&mut predictor, handle(0.0, false), whole, requested);
+    assert_eq!(predictor.topology(), whole);
+    // while nothing may be edited the operator requests the cut again, and then its undo
+    for (undo, redo) in [(0, 1), (1, 0)] {
+        requested.undo += undo;
+        requested.redo += redo;
+        tick(&mut predictor, handle(0.0, false), whole ^ 1, requested);
+        assert_eq!(predictor.topology(), whole);
+    }
+    // applied in that order, and before a blade that comes later
+    let mut outcomes = Vec::new();
+    for _ in 0..4 {
+        let prediction = tick(&mut predictor, handle(0.01, true), whole, requested);
+        outcomes.push((predictor.topology(), prediction.blunted));
+    }
+    // the first tick receives the permission
+    assert_eq!(outcomes[..3], [(open, true), (whole, true), (whole, false)]);
+}

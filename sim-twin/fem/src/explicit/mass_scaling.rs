@@ -1,0 +1,137 @@
+//! Mass scaling: squeezed cells get mass instead of shorter sub-steps.
+//!
+//! Source: ours, after selective mass scaling (Olovsson, Simonsson and Unosson 2005). A cell that is squeezed
+//! to a third would demand three times the sub-steps for all cells. Its nodes get mass instead, so a tick costs
+//! the same for any depth of a tool. A press is slow compared with waves, so its force does not change. The
+//! added mass can be queried, and the kinetic energy that it adds and removes is a term of the energy
+//! balance. Mass beyond [`LOAD_SOUND_MAX`] is added at constant momentum and removed at constant velocity.
+//! Both dissipate energy; otherwise a collapsed region would sustain its motion (measured: it never came to
+//! rest).
+
+use super::cells::Field;
+use super::grid::{Grid, Motion};
+use super::hanging_nodes::HangingNodes;
+use super::leapfrog::kinetic;
+use multiversion::multiversion;
+
+/// Demand over that at rest that the safety factor of the step covers.
+const DEMAND_COVERED: f32 = 1.15;
+/// Demand of a collapsed cell: squeezed to a twentieth.
+pub(super) const DEMAND_COLLAPSED: f32 = 400.0;
+/// Largest load of a valid press.
+const LOAD_SOUND_MAX: f32 = 16.0;
+
+/// Mass factors of the nodes of every grid; 1 without added mass.
+#[derive(Debug, Clone)]
+pub(super) struct MassLoads {
+    /// Demands of the cells by grid.
+    pub(super) demands: Vec<Field>,
+    nodes: Vec<Field>,
+    /// True if any load differs from 1.
+    loaded: bool,
+}
+
+impl MassLoads {
+    pub(super) fn new(grids: &[Grid]) -> Self {
+        let field = |grid: &Grid| vec![0.0; grid.mass.len()];
+        Self {
+            demands: grids.iter().map(field).collect(),
+            nodes: grids.iter().map(field).collect(),
+            loaded: false,
+        }
+    }
+
+    /// Sets the masses for the present demands, of which `greatest` is the largest. Returns the kinetic
+    /// energy before and after.
+    pub(super) fn apply(
+        &mut self,
+        greatest: f32,
+        grids: &[Grid],
+        hanging_nodes: &[HangingNodes],
+        motions: &mut [Motion],
+    ) -> (f64, f64) {
+        let all = self.changes(greatest);
+        self.set_loaded(greatest);
+        if all {
+            self.spread(grids, motions);
+            for (index, hanging) in hanging_nodes.iter().enumerate().rev() {
+                let (above, fine) = self.nodes.split_at_mut(index + 1);
+                hanging.raise(&mut above[index], &fine[0]);
+            }
+        }
+        let before = energy(grids, motions);
+        if !all {
+            return (before, before);
+        }
+        for (grid, (motion, loads)) in grids.iter().zip(motions.iter_mut().zip(&self.nodes)) {
+            set_masses(grid, loads, motion);
+        }
+        (before, energy(grids, motions))
+    }
+
+    /// True if masses change for a largest demand of `greatest`.
+    pub(super) fn changes(&self, greatest: f32) -> bool {
+        greatest > DEMAND_COVERED || self.loaded
+    }
+
+    /// Sets the load of every node to the largest of its cells.
+    fn spread(&mut self, grids: &[Grid], motions: &[Motion]) {
+        let fields = self.demands.iter().zip(&mut self.nodes).zip(motions);
+        for (grid, ((demands, loads), motion)) in grids.iter().zip(fields) {
+            loads.fill(1.0);
+            for corner in grid.cells.corners {
+                let end = loads.len().min(corner + grid.count());
+                raise(demands, &motion.stiffness_ratio, &mut loads[corner..end]);
+            }
+        }
+    }
+
+    /// Records whether any node is loaded; needed after a state was copied.
+    pub(super) fn set_loaded(&mut self, greatest: f32) {
+        self.loaded = greatest > DEMAND_COVERED;
+    }
+}
+
+/// Returns the kinetic energy of all nodes.
+fn energy(grids: &[Grid], motions: &[Motion]) -> f64 {
+    let pairs = grids.iter().zip(motions);
+    let chunks =
+        pairs.flat_map(|(grid, motion)| grid.chunks.iter().map(move |chunk| (chunk, motion)));
+    chunks.fold(0.0, |sum, (chunk, motion)| {
+        sum + kinetic(chunk.places.clone(), motion)
+    })
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
+fn raise(demands: &[f32], stiffened: &[f32], loads: &mut [f32]) {
+    for (load, (demand, stiffened)) in loads.iter_mut().zip(demands.iter().zip(stiffened)) {
+        let own = demand * stiffened * (1.0 / DEMAND_COVERED);
+        let own = if own < DEMAND_COLLAPSED {
+            own
+        } else {
+            DEMAND_COLLAPSED
+        };
+        *load = if own > *load { own } else { *load };
+    }
+}
+
+/// Sets the masses of the nodes from their loads.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
+fn set_masses(grid: &Grid, loads: &Field, motion: &mut Motion) {
+    let [x, y, z] = &mut motion.v;
+    let speeds = x.iter_mut().zip(y).zip(z);
+    let masses = motion.mass.iter_mut().zip(&mut motion.inverse_mass);
+    let rest = grid.mass.iter().zip(&grid.inverse_mass).zip(loads);
+    for ((((x, y), z), (mass, inverse_mass)), ((rest_mass, rest_inverse_mass), load)) in
+        speeds.zip(masses).zip(rest)
+    {
+        let (bound, after) = (LOAD_SOUND_MAX * rest_mass, rest_mass * load);
+        let least = if *mass > bound { *mass } else { bound };
+        let slower = if after > least { least / after } else { 1.0 };
+        *x *= slower;
+        *y *= slower;
+        *z *= slower;
+        *mass = after;
+        *inverse_mass = rest_inverse_mass / load;
+    }
+}

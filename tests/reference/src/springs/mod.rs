@@ -1,0 +1,3 @@
+//! Reference for `palpate-springs`: stability analysis of its integrators.
+
+pub mod stability;
