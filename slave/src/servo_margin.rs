@@ -4,7 +4,7 @@
 //! a wall without damping, and a velocity from the filtered difference of positions. The plant is discretised exactly over
 //! one period. A matrix of the closed loop has all eigenvalues inside the unit circle if its powers vanish.
 //! Coulomb friction, with its compensation, and the steps of encoders are left out.
-//! Source: teleop E20 (Colgate and Schenkel 1997); the test by powers is ours. It uses no function of the C library.
+//! Source: teleop E20 (Colgate and Schenkel 1997); the test by powers is ours.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -55,95 +55,54 @@ pub(crate) struct ServoPlant {
 /// Order of the loop: x, v, a, the position read before, the filtered velocity.
 const ORDER: usize = 5;
 
-type Matrix = [[f64; ORDER]; ORDER];
-
-fn product(a: &Matrix, b: &Matrix) -> Matrix {
-    core::array::from_fn(|i| core::array::from_fn(|j| (0..ORDER).map(|k| a[i][k] * b[k][j]).sum()))
-}
-
-fn scaled(a: &Matrix, factor: f64) -> Matrix {
-    a.map(|row| row.map(|x| x * factor))
-}
-
-/// Largest magnitude of an entry; not-a-number counts as infinite.
-fn largest(a: &Matrix) -> f64 {
-    a.iter().flatten().fold(0.0, |most, x| {
-        if x.is_nan() {
-            f64::INFINITY
-        } else {
-            most.max(x.abs())
-        }
-    })
-}
-
-/// Exponential of a finite matrix: Taylor series with scaling and squaring.
-fn exponential(a: &Matrix) -> Matrix {
-    let (mut share, mut squarings) = (1.0, 0);
-    while largest(a) * share > 0.05 && squarings < 40 {
-        share *= 0.5;
-        squarings += 1;
-    }
-    let step = scaled(a, share);
-    let mut term: Matrix =
-        core::array::from_fn(|i| core::array::from_fn(|j| f64::from(u8::from(i == j))));
-    let mut sum = term;
-    for order in 1..10_u32 {
-        term = scaled(&product(&term, &step), 1.0 / f64::from(order));
-        for (sum, term) in sum.iter_mut().flatten().zip(term.iter().flatten()) {
-            *sum += term;
-        }
-    }
-    (0..squarings).fold(sum, |power, _| product(&power, &power))
-}
+type Matrix = nalgebra::SMatrix<f64, ORDER, ORDER>;
 
 /// True if the powers of a matrix vanish, so that its spectral radius is below 1.
 fn vanishes(mut power: Matrix) -> bool {
     for _ in 0..SQUARINGS {
-        power = product(&power, &power);
-        let size = largest(&power);
-        if !(1e-9..=1e60).contains(&size) {
-            return size < 1.0;
+        power *= power;
+        if !(1e-9..=1e60).contains(&power.norm()) {
+            break;
         }
     }
-    largest(&power) < 1.0
+    // false for not-a-number
+    power.norm() < 1.0
 }
 
 impl ServoPlant {
     /// Matrix of one period of the closed loop at stiffness `k` \[N/m\] and damping `b` \[N s/m\] against a wall.
     fn closed_loop(&self, k: f64, b: f64, wall_npm: f64) -> Matrix {
         let (period_s, lagging) = (PERIOD.s(), self.lag_s > LAG_S_MIN);
-        // x, v, a and the held command
-        let mut rate = Matrix::default();
-        rate[0][1] = 1.0;
-        rate[1][0] = -wall_npm / self.mass_kg;
-        rate[1][1] = -self.damping_nspm / self.mass_kg;
+        // rates of x, v and a; the fourth is the held command
+        let mut rate = Matrix::zeros();
+        rate[(0, 1)] = 1.0;
+        rate[(1, 0)] = -wall_npm / self.mass_kg;
+        rate[(1, 1)] = -self.damping_nspm / self.mass_kg;
+        rate[(1, if lagging { 2 } else { 3 })] = 1.0 / self.mass_kg;
         if lagging {
-            rate[1][2] = 1.0 / self.mass_kg;
-            rate[2][2] = -1.0 / self.lag_s;
-            rate[2][3] = 1.0 / self.lag_s;
-        } else {
-            rate[1][3] = 1.0 / self.mass_kg;
+            rate[(2, 2)] = -1.0 / self.lag_s;
+            rate[(2, 3)] = 1.0 / self.lag_s;
         }
-        let over_period = exponential(&scaled(&rate, period_s));
+        let over_period = (rate * period_s).exp();
         let velocity = match self.velocity_gain {
             Some(gain) => [gain / period_s, 0.0, 0.0, -gain / period_s, 1.0 - gain],
             None => [0.0, 1.0, 0.0, 0.0, 0.0],
         };
         let mut command = velocity.map(|of| (self.compensated_nspm - b) * of);
         command[0] -= k;
-        let mut next = Matrix::default();
-        for (row, over) in next
-            .iter_mut()
-            .zip(&over_period)
-            .take(2 + usize::from(lagging))
-        {
-            for (column, entry) in row.iter_mut().enumerate() {
-                let own = if column < 3 { over[column] } else { 0.0 };
-                *entry = own + over[3] * command[column];
+        let mut next = Matrix::zeros();
+        for row in 0..if lagging { 3 } else { 2 } {
+            for column in 0..ORDER {
+                let own = if column < 3 {
+                    over_period[(row, column)]
+                } else {
+                    0.0
+                };
+                next[(row, column)] = own + over_period[(row, 3)] * command[column];
             }
         }
-        next[3][0] = 1.0;
-        next[4] = velocity;
+        next[(3, 0)] = 1.0;
+        next.set_row(4, &velocity.into());
         next
     }
 
