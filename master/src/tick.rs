@@ -173,7 +173,7 @@ pub fn tick(
     state.schedule.advance(coupling, at.now);
     let coupling = &coupling.with_mode(state.schedule.mode.unwrap_or(coupling.mode));
     let reading = state.accept_reading(coupling.mode, at, reading);
-    state.take_frame(at);
+    let credit_refused = state.take_frame(coupling, at);
     let guard = &params.guard;
     let context = TickContext {
         params,
@@ -198,6 +198,7 @@ pub fn tick(
         (prediction.updated, EventFlags::TWIN_UPDATED),
         (prediction.extrapolated, EventFlags::DEADLINE_FALLBACK),
         (prediction.blunted, EventFlags::CUTTING_BLOCKED),
+        (credit_refused, EventFlags::CREDIT_REFUSED),
     ];
     let mut events = conditions.into_iter().fold(0, |events, (active, event)| {
         events | (event * u32::from(active))
@@ -297,13 +298,19 @@ impl MasterState {
         }
     }
 
-    /// Takes the newest frame; resets all sums if the peer has restarted.
-    fn take_frame(&mut self, at: &TickInputs) {
+    /// Takes the newest frame; resets all sums if the peer has restarted. Returns true if energy was refused.
+    fn take_frame(&mut self, coupling: &CouplingParams, at: &TickInputs) -> bool {
         if self.inbox.accept(at.frame) == PeerRun::New {
             self.tank.reset_sums();
             self.method.restart();
         }
-        self.tank.receive(&self.inbox.newest().energy_sent_j);
+        let active_j_max = if coupling.mode.is_passive() {
+            coupling.active_j_max
+        } else {
+            f64::INFINITY
+        };
+        let peer_sent_j = &self.inbox.newest().energy_sent_j;
+        self.tank.receive_within(peer_sent_j, active_j_max)
     }
 
     /// Event flag of a retune, while returning waves still carry the former epoch.

@@ -71,6 +71,9 @@ impl EventFlags {
     /// Cutting is blocked and the instrument only presses: the remote tissue is not confirmed to match the twin, or
     /// there is no room for further edit batches (master only).
     pub const CUTTING_BLOCKED: u32 = 1 << 13;
+    /// The other side returned more energy than it was sent and its declared budget; the rest was refused (master
+    /// only).
+    pub const CREDIT_REFUSED: u32 = 1 << 16;
 }
 
 /// Bits of [`TickRecord::given`]: inputs of a tick besides its device's reading and a frame.

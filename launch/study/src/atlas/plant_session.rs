@@ -12,8 +12,10 @@ use palpate_transport::coupling::{ImpedanceMatching, Mode};
 use palpate_transport::{AXES, Axes};
 
 /// Settings of RP-1: one axis, no limits, no friction, no noise, a wall at 10 mm.
-const PLANT: [&str; 12] = [
+const PLANT: [&str; 13] = [
     "twin=sheet",
+    // a robot that starts in stretched tissue, a stiff sampled drive and an injected pulse are active
+    "coupling.active_j_max=100.0",
     "operator.handle=mass",
     "robot.kind=mass",
     "robot.start_m=[0.0, 0.0, 0.0, 0.02]",
