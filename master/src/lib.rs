@@ -4,11 +4,12 @@
 //! [`tick()`] is the pure 1 kHz function. [`device`] has the trait [`device::Handle`] and the simulated arm and hand
 //! behind it. [`predict`] steps the twin and corrects it by the forces that the remote side measured.
 //! `coupling_schedule` holds what changes with the session's clock: the wave impedance and the coupling method.
-//! `guard`, always last, limits the force that reaches the motors.
+//! `guard`, always last, limits the force that reaches the motors; `paid_force` applies it and the energy tank.
 
 mod coupling_schedule;
 pub mod device;
 mod guard;
+mod paid_force;
 pub mod predict;
 mod tick;
 

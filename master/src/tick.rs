@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::coupling_schedule::CouplingSchedule;
 use crate::device::{HandleCaps, HandleReading};
 use crate::guard::MasterGuardParams;
+use crate::paid_force::ForcePayment;
 use crate::predict::{PredictParams, RemoteReport, TwinPrediction, TwinPredictor};
 
 /// Parameters of the operator's side.
@@ -383,32 +384,31 @@ impl MasterState {
             self.fault = true;
             demand = 0.0;
         }
-        let (paid, mut events) = if context.coupling.mode.is_passive() {
-            self.limit_by_energy(axis, demand, velocity, dt_s)
-        } else {
-            (demand, 0)
-        };
-        events |= demanded.events;
-        let force_n = if self.fault {
+        if self.fault {
             self.fading_n[axis] = guard.faded(self.fading_n[axis], dt_s);
-            let fading = self.fading_n[axis];
-            let damped = guard.fault_force(axis, fading, velocity);
-            // a late velocity may have the wrong sign, and then a damper costs energy as well
-            let paid = self.limit_by_energy(axis, damped, velocity, dt_s).0;
-            guard.fault_force(axis, paid, 0.0)
+            demand = guard.fault_force(axis, self.fading_n[axis], velocity);
+        }
+        // after a release the force rises by one period's slew only, however long the tick was
+        let slew_s = if reading.force_released_m.is_some() {
+            PERIOD.s()
         } else {
-            // after a release the force rises by one period's slew only, however long the tick was
-            let rise_s = if reading.force_released_m.is_some() {
-                PERIOD.s()
-            } else {
-                dt_s
-            };
-            let (limited, limit_events) = guard.limit(axis, paid, last, rise_s);
-            events |= limit_events;
-            self.fault |= limit_events & EventFlags::INVALID_READING != 0;
-            self.fading_n[axis] = limited;
-            limited
+            dt_s
         };
+        // a late velocity may have the wrong sign, and then the damper of a fault costs energy as well
+        let limited = context.coupling.mode.is_passive() || self.fault;
+        let payment = ForcePayment {
+            guard,
+            tank: limited.then_some(&self.tank),
+            hold: &self.force_holds[axis],
+            axis,
+            velocity_mps: velocity,
+            dt_s,
+        };
+        let (force_n, events) = payment.pay(demand, last, slew_s);
+        if !self.fault {
+            self.fault = events & EventFlags::INVALID_READING != 0;
+            self.fading_n[axis] = force_n;
+        }
         let written = CommandedForce {
             force_n,
             reserve_j: self.reserve_j(context.coupling, axis, force_n),
@@ -419,7 +419,7 @@ impl MasterState {
             force_n,
             wave_in: demanded.wave_in,
             wave_out,
-            events,
+            events: events | demanded.events,
         }
     }
 
@@ -449,33 +449,6 @@ impl MasterState {
             twin_energy_j: prediction.stored_j(axis),
             blade_force_n: prediction.edge_n[axis],
         }
-    }
-
-    /// Reduces a force that the tank cannot pay for, and repays a debt by damping.
-    fn limit_by_energy(
-        &self,
-        axis: usize,
-        demand_n: f64,
-        velocity_mps: f64,
-        dt_s: f64,
-    ) -> (f64, u32) {
-        let payable_share = self
-            .tank
-            .payable_fraction(axis, demand_n, &self.force_holds[axis]);
-        let repay = self
-            .tank
-            .repayment_nspm(axis, velocity_mps, dt_s, REPAY_NSPM_MAX);
-        let mut events = if payable_share < 1.0 {
-            EventFlags::TANK_LIMITED
-        } else {
-            0
-        };
-        events |= if repay > 0.0 {
-            EventFlags::DEBT_DAMPING
-        } else {
-            0
-        };
-        (demand_n * payable_share + repay * velocity_mps, events)
     }
 
     fn outputs(
@@ -581,6 +554,3 @@ const HAND_MPS2: f64 = 40.0;
 /// Time over which the handle's velocity is smoothed for the friction that charges the tank \[s\]: one step of a
 /// 0.03 mm encoder must not make the force rattle in a resting hand.
 const CHARGE_SMOOTH_S: f64 = 0.015;
-
-/// Largest damping that repays a debt \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
-const REPAY_NSPM_MAX: f64 = 20.0;

@@ -102,3 +102,30 @@ fn hand_gains_no_more_from_an_active_remote_than_the_budget() {
         );
     }
 }
+
+/// Alternates the direction of the hand and the remote force, abruptly, with forces up to the ceiling.
+#[test]
+fn a_step_of_the_force_is_bounded_in_both_directions_unless_it_is_unpaid() {
+    let (mut slowed, mut unpaid) = (0, 0);
+    for mode in PASSIVE.into_iter().chain([Mode::Direct]) {
+        for active_j_max in [0.0, 100.0] {
+            let coupling = CouplingParams {
+                mode,
+                active_j_max,
+                ..CouplingParams::default()
+            };
+            let forward = |tick| if tick % 300 < 200 { 0.1 } else { -0.2 };
+            let force_n = |tick: u64| [0.0, 6.0, -3.0, 5.0][(tick / 40 % 4) as usize];
+            for pair in session(&coupling, forward, force_n).windows(2) {
+                let step_n = (pair[1].port_force_n[0] - pair[0].port_force_n[0]).abs();
+                let events = pair[1].events;
+                let excused = events & EventFlags::UNPAID_FALL != 0;
+                assert!(step_n <= 1.0 + 1e-9 || excused, "{mode:?}: {step_n} N");
+                let falls = pair[1].port_force_n[0].abs() < pair[0].port_force_n[0].abs();
+                slowed += u32::from(falls && events & EventFlags::SLEW_LIMIT != 0);
+                unpaid += u32::from(excused);
+            }
+        }
+    }
+    assert!(slowed > 0 && unpaid > 0, "{slowed} {unpaid}");
+}

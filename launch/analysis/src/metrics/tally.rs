@@ -10,13 +10,14 @@ use super::{Traces, norm_xyz};
 use crate::summary::{SafetySummary, TicksBySide};
 
 /// Events that are limits, with their names.
-const LIMITS: [(u32, &str); 6] = [
+const LIMITS: [(u32, &str); 7] = [
     (EventFlags::SPEED_LIMIT, "speed"),
     (EventFlags::FORCE_LIMIT, "force"),
     (EventFlags::WORKSPACE_LIMIT, "workspace"),
     (EventFlags::SLEW_LIMIT, "slew"),
     (EventFlags::CONTACT_LIMIT, "contact force"),
     (EventFlags::CREDIT_REFUSED, "remote energy"),
+    (EventFlags::UNPAID_FALL, "unpaid fall"),
 ];
 
 /// CRTK operating states by number.

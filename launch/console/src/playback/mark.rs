@@ -45,7 +45,7 @@ const fn has(events: u32, bit: u32) -> bool {
 /// Kind of ticks without a fresh frame.
 const NO_FRAMES: &str = "no frames";
 
-const KINDS: [MarkKind; 11] = [
+const KINDS: [MarkKind; 12] = [
     ("fault", "bad", |r, _| {
         r.state == 3 || has(r.events, EventFlags::INVALID_READING)
     }),
@@ -67,6 +67,9 @@ const KINDS: [MarkKind; 11] = [
     }),
     ("slew limit", "wait", |r, _| {
         has(r.events, EventFlags::SLEW_LIMIT)
+    }),
+    ("unpaid fall", "wait", |r, _| {
+        has(r.events, EventFlags::UNPAID_FALL)
     }),
     ("workspace limit", "wait", |r, _| {
         has(r.events, EventFlags::WORKSPACE_LIMIT)
