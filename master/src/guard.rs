@@ -23,6 +23,9 @@ params! {
         pub age_s: f64 = 1.0 => (guard::GUARD_TIME_S, "0.001 to 10 s"),
         /// Time constant with which a force fades after a fault or when stale \[s\].
         pub fade_s: f64 = 0.05 => (guard::GUARD_TIME_S, "0.001 to 10 s"),
+        /// Root mean square of the force between 8 and 200 Hz above which, after half a second, it is a limit cycle and
+        /// fades \[N\].
+        pub limit_cycle_n: f64 = 0.3 => (ABOVE_0, "a finite number above 0"),
         /// Damping that remains after a fault \[N s/m\].
         pub fault_nspm: f64 = 2.0 => (0.0..=50.0, "0 to 50 N s/m"),
     }

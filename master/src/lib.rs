@@ -5,10 +5,12 @@
 //! behind it. [`predict`] steps the twin and corrects it by the forces that the remote side measured.
 //! `coupling_schedule` holds what changes with the session's clock: the wave impedance and the coupling method.
 //! `guard`, always last, limits the force that reaches the motors; `paid_force` applies it and the energy tank.
+//! `limit_cycle` detects sustained vibration of that force.
 
 mod coupling_schedule;
 pub mod device;
 mod guard;
+mod limit_cycle;
 mod paid_force;
 pub mod predict;
 mod tick;

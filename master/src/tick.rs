@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::coupling_schedule::CouplingSchedule;
 use crate::device::{HandleCaps, HandleReading};
 use crate::guard::MasterGuardParams;
+use crate::limit_cycle::{HandSample, LimitCycleDetector};
 use crate::paid_force::ForcePayment;
 use crate::predict::{PredictParams, RemoteReport, TwinPrediction, TwinPredictor};
 
@@ -78,6 +79,7 @@ pub struct MasterState {
     /// Number of the frame that the twin used last.
     twin_sequence: u64,
     fault: bool,
+    limit_cycle: LimitCycleDetector,
 }
 
 /// Quantities of one tick that all axes share.
@@ -89,6 +91,8 @@ struct TickContext<'a> {
     reading: HandleReading,
     /// True if the newest frame of the other side is too old to act on.
     stale: bool,
+    /// True if a limit cycle was detected.
+    cycling: bool,
 }
 
 impl TickContext<'_> {
@@ -101,11 +105,11 @@ impl TickContext<'_> {
         inbox.coupling_inputs(self.coupling, schedule.impedance_nspm, self.at)
     }
 
-    /// True if the force on the hand fades: during a pause, without a hand, or if the force is relayed from the other
-    /// side and its frames are stale.
+    /// True if the force on the hand fades: during a pause or a limit cycle, without a hand, or if the force is relayed
+    /// from the other side and its frames are stale.
     fn force_fades(&self) -> bool {
         let relayed = self.stale && self.coupling.mode.relays_force();
-        self.at.paused || !self.reading.present || relayed
+        self.at.paused || self.cycling || !self.reading.present || relayed
     }
 }
 
@@ -182,6 +186,7 @@ pub fn tick(
         at,
         reading,
         stale: state.inbox.is_stale(at.now, guard.stale_s, guard.age_s),
+        cycling: state.limit_cycle.is_active(),
     };
     let prediction = state.predict(&context);
     // a stale frame is no evidence of the delay, which then counts as unknown
@@ -200,6 +205,7 @@ pub fn tick(
         (prediction.extrapolated, EventFlags::DEADLINE_FALLBACK),
         (prediction.blunted, EventFlags::CUTTING_BLOCKED),
         (credit_refused, EventFlags::CREDIT_REFUSED),
+        (context.cycling, EventFlags::LIMIT_CYCLE),
     ];
     let mut events = conditions.into_iter().fold(0, |events, (active, event)| {
         events | (event * u32::from(active))
@@ -211,6 +217,7 @@ pub fn tick(
         events |= port.events;
     }
     state.written_n = ports.map(|port| port.force_n);
+    state.watch_limit_cycles(&context);
     events |= if state.fault {
         EventFlags::INVALID_READING
     } else {
@@ -449,6 +456,24 @@ impl MasterState {
             twin_energy_j: prediction.stored_j(axis),
             blade_force_n: prediction.edge_n[axis],
         }
+    }
+
+    /// Passes the commanded force to the detector of limit cycles.
+    fn watch_limit_cycles(&mut self, context: &TickContext<'_>) {
+        let (coupling, reading) = (context.coupling, &context.reading);
+        let budget_j = coupling.active_j_max;
+        let sample = HandSample {
+            force_n: self.written_n,
+            position_m: reading.position_m,
+            periods: (context.at.dt_s / PERIOD.s()).round() as u32,
+            may_vibrate: budget_j > 0.0 || reading.instrument != Instrument::Blunt,
+            recoverable_j: coupling
+                .mode
+                .is_passive()
+                .then(|| self.tank.recoverable_j(budget_j)),
+        };
+        let limit_n = context.params.guard.limit_cycle_n;
+        self.limit_cycle.step(limit_n, &sample);
     }
 
     fn outputs(

@@ -55,7 +55,7 @@ fn session(
         )
         .record
     };
-    (1..=1000).map(&mut step).collect()
+    (1..=1200).map(&mut step).collect()
 }
 
 /// Least energy that the hand has put in (teleop E18) \[J\].
@@ -128,4 +128,33 @@ fn a_step_of_the_force_is_bounded_in_both_directions_unless_it_is_unpaid() {
         }
     }
     assert!(slowed > 0 && unpaid > 0, "{slowed} {unpaid}");
+}
+
+#[test]
+fn a_limit_cycle_fades_and_the_force_returns() {
+    let coupling = CouplingParams {
+        mode: Mode::Direct,
+        ..CouplingParams::default()
+    };
+    // 14 Hz, then steady
+    let force_n = |tick: u64| {
+        if tick > 520 || tick % 72 < 36 {
+            1.0
+        } else {
+            -1.0
+        }
+    };
+    let records = session(&coupling, |_| 0.0, force_n);
+    let cycling = |record: &&TickRecord| record.events & EventFlags::LIMIT_CYCLE != 0;
+    let first = records.iter().find(cycling).expect("a limit cycle");
+    assert!((504..640).contains(&first.tick), "{}", first.tick);
+    let faded = records
+        .iter()
+        .filter(cycling)
+        .next_back()
+        .expect("it fades");
+    assert!(faded.port_force_n[0].abs() < 0.01, "{faded:?}");
+    let after = records.iter().find(|record| record.tick == faded.tick + 5);
+    let after_n = after.map(|record| record.port_force_n[0]);
+    assert_eq!(after_n, Some(1.0), "the steady force returns");
 }

@@ -76,6 +76,8 @@ impl EventFlags {
     pub const CREDIT_REFUSED: u32 = 1 << 16;
     /// The force on the hand fell faster than its slew limit, as the energy tank could not pay for a slower fall.
     pub const UNPAID_FALL: u32 = 1 << 17;
+    /// A limit cycle was detected in the force on the hand, which fades until half a second after it.
+    pub const LIMIT_CYCLE: u32 = 1 << 18;
 }
 
 /// Bits of [`TickRecord::given`]: inputs of a tick besides its device's reading and a frame.

@@ -54,6 +54,13 @@ impl EnergyTank {
         &self.received_j
     }
 
+    /// Energy that this end may still get, all axes together \[J\]: its levels, and what the peer may still return
+    /// beside a budget for active peers.
+    #[must_use]
+    pub fn recoverable_j(&self, active_j_max: f64) -> f64 {
+        self.level_j.iter().sum::<f64>() + self.outstanding_j + active_j_max
+    }
+
     /// Adds the peer's cumulative energy \[J\]; older or repeated sums change nothing.
     pub fn receive(&mut self, peer_sent_j: &Axes) {
         self.receive_within(peer_sent_j, f64::INFINITY);
