@@ -21,7 +21,7 @@ pub use check::{Check, CheckBound};
 
 /// Version of the format of [`Summary`]: major when a key changes, minor when one is added. Each check names its own
 /// unit, which may change with any version.
-pub const SCHEMA: &str = "palpate-summary/1.9";
+pub const SCHEMA: &str = "palpate-summary/1.10";
 
 /// JSON schema of [`Summary`], derived from it. After a change of a field, `PALPATE_SCHEMA=write` and the test
 /// `the_schema_file_matches_the_structs` write the file again.
@@ -405,6 +405,9 @@ pub struct SafetySummary {
     pub faults: Vec<String>,
     /// Ticks at which each limit acted.
     pub limit_hits: BTreeMap<String, u64>,
+    /// Limit cycles of the force on the hand: a sustained vibration between 8 and 200 Hz, or more energy returned to
+    /// the hand than was stored and in flight. The force fades during each.
+    pub limit_cycles: Option<u64>,
     /// Trips of the data watchdog: no fresh frame arrived in time.
     pub watchdog_trips: Option<u64>,
     /// Largest distance of the probe, in any stretch of ticks in which the robot was not enabled (no fresh frame, no

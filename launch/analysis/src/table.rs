@@ -145,10 +145,11 @@ pub fn guards(summary: &Summary) -> String {
     } = summary;
     let faults = or(safety.faults.join(", "), "none");
     format!(
-        "limits     {}; watchdog trips {}; faults: {faults}\n\
+        "limits     {}; limit cycles {}; watchdog trips {}; faults: {faults}\n\
          energy     {} ticks with a demand lowered or a debt repaid\n\
          late       {}\n",
         counts(&safety.limit_hits),
+        count(safety.limit_cycles),
         count(safety.watchdog_trips),
         count(passivity.interventions),
         counts(&servo.late_causes),

@@ -10,12 +10,14 @@ use super::{Traces, norm_xyz};
 use crate::summary::{SafetySummary, TicksBySide};
 
 /// Events that are limits, with their names.
-const LIMITS: [(u32, &str); 5] = [
+const LIMITS: [(u32, &str); 7] = [
     (EventFlags::SPEED_LIMIT, "speed"),
     (EventFlags::FORCE_LIMIT, "force"),
     (EventFlags::WORKSPACE_LIMIT, "workspace"),
     (EventFlags::SLEW_LIMIT, "slew"),
     (EventFlags::CONTACT_LIMIT, "contact force"),
+    (EventFlags::CREDIT_REFUSED, "remote energy"),
+    (EventFlags::UNPAID_FALL, "unpaid fall"),
 ];
 
 /// CRTK operating states by number.
@@ -39,6 +41,7 @@ pub struct Tally {
     /// Number of the first edit batch that the remote tissue refused.
     pub(super) first_refused_batch: Option<u64>,
     limits: [u64; LIMITS.len()],
+    limit_cycles: u64,
     /// Largest force at the master's port, x to z together \[N\].
     pub(super) peak_force_n: Option<f64>,
     uncommanded_m: f64,
@@ -92,6 +95,9 @@ impl Tally {
                 let force_n = norm_xyz(&record.port_force_n);
                 let peak_n = self.peak_force_n.get_or_insert(force_n);
                 *peak_n = larger(*peak_n, force_n);
+                let cycling = |r: &TickRecord| r.events & EventFlags::LIMIT_CYCLE != 0;
+                let began = cycling(record) && !self.master.newest.as_ref().is_some_and(cycling);
+                self.limit_cycles += u64::from(began);
                 self.master.add(record);
             }
             Side::Slave => {
@@ -161,6 +167,7 @@ impl Tally {
                 .map(|s| (*s).to_owned()),
             faults: sides.into_iter().filter_map(fault).collect(),
             limit_hits: limit_hits.collect(),
+            limit_cycles: (self.master.ticks > 0).then_some(self.limit_cycles),
             watchdog_trips: (self.master.ticks + self.slave.ticks > 0)
                 .then_some(self.master.trips + self.slave.trips),
             uncommanded_motion_mm_max: last.map(|_| self.uncommanded_m * 1e3),

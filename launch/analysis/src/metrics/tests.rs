@@ -232,10 +232,17 @@ fn events_become_limits_trips_and_updates() {
         record.state = 2;
     }
     example.slave[5050].position_m[1] += 3e-3;
+    for record in example.master[4000..4500]
+        .iter_mut()
+        .chain(&mut example.master[6000..6010])
+    {
+        record.events = EventFlags::LIMIT_CYCLE;
+    }
     let (_, summary) = summary_of(&example);
     assert_eq!(summary.safety.limit_hits["force"], 1);
     assert_eq!(summary.safety.limit_hits["speed"], 0);
     assert_eq!(summary.safety.watchdog_trips, Some(1));
+    assert_eq!(summary.safety.limit_cycles, Some(2));
     assert_eq!(summary.passivity.interventions, Some(100));
     assert_eq!(summary.twin.updates, Some(1));
     assert_eq!(summary.safety.state.as_deref(), Some("ENABLED"));

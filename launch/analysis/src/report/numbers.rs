@@ -125,6 +125,7 @@ const GROUPS: [Group; 7] = [
             ("State at the end", "state"),
             ("Faults", "faults"),
             ("Limits", "limit_hits"),
+            ("Limit cycles", "limit_cycles"),
             ("Watchdog", "watchdog_trips"),
             ("Uncommanded motion", "uncommanded_motion_mm_max"),
         ],

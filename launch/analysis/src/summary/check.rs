@@ -185,6 +185,10 @@ impl Summary {
         if has(Side::Master) {
             let (name, peak_n) = ("force on the hand", self.contact.peak_force_n);
             checks.push(Check::at_most(name, peak_n, limits.force_n, "N"));
+            if limits.passive {
+                let (name, value) = ("limit cycles", self.safety.limit_cycles);
+                checks.push(Check::is_zero(name, value, "limit cycles"));
+            }
             self.state_edit_batches(has(Side::Slave), &mut checks);
         }
         if has(Side::Slave) {

@@ -148,6 +148,7 @@ fn good() -> Summary {
     summary.link.oneway_bound_ok_fraction = Some(1.0);
     summary.contact.peak_force_n = Some(5.0);
     summary.safety.uncommanded_motion_mm_max = Some(1.0);
+    summary.safety.limit_cycles = Some(0);
     summary.servo.allocations = Some(0);
     summary.servo.missed_ticks = Some(2);
     summary.servo.records_lost = Some(0);
@@ -168,7 +169,7 @@ type Change = fn(&mut Summary, &mut SessionFacts);
 #[test]
 fn every_check_can_fail_and_none_passes_by_being_absent() {
     assert_eq!(failed(good(), &facts(None)), [""; 0]);
-    let cases: [(&str, Change); 18] = [
+    let cases: [(&str, Change); 19] = [
         ("instants judged", |s, _| s.passivity.instants = 0),
         ("passivity violations", |s, _| s.passivity.violations = None),
         ("passivity violations", |s, _| {
@@ -196,6 +197,7 @@ fn every_check_can_fail_and_none_passes_by_being_absent() {
         ("force on the hand", |s, _| {
             s.contact.peak_force_n = Some(f64::NAN)
         }),
+        ("limit cycles", |s, _| s.safety.limit_cycles = Some(1)),
         ("motion while not enabled", |s, _| {
             s.safety.uncommanded_motion_mm_max = None
         }),
@@ -269,7 +271,7 @@ fn a_mode_that_claims_no_passivity_is_not_judged_by_it() {
         names.collect::<Vec<_>>()
     };
     let (claimed, unclaimed) = (stated(true), stated(false));
-    assert_eq!(claimed.len(), unclaimed.len() + 3);
+    assert_eq!(claimed.len(), unclaimed.len() + 4);
     assert!(claimed.iter().any(|name| name == "passivity violations"));
     assert!(
         !unclaimed
