@@ -21,7 +21,7 @@ pub use check::{Check, CheckBound};
 
 /// Version of the format of [`Summary`]: major when a key changes, minor when one is added. Each check names its own
 /// unit, which may change with any version.
-pub const SCHEMA: &str = "palpate-summary/1.9";
+pub const SCHEMA: &str = "palpate-summary/1.10";
 
 /// JSON schema of [`Summary`], derived from it. After a change of a field, `PALPATE_SCHEMA=write` and the test
 /// `the_schema_file_matches_the_structs` write the file again.
@@ -154,6 +154,16 @@ pub struct PassivitySummary {
     /// The same by axis: x, y, z, gripper opening \[J\].
     #[cfg_attr(test, schemars(with = "Vec<Option<f64>>"))]
     pub min_channel_energy_per_axis_j: Vec<f64>,
+    /// Least energy that the hand has put in at any tick, all axes together \[J\], from the master's record alone:
+    /// rendered force times motion while the device held it. Below zero, the hand got out more than it had put in.
+    pub hand_energy_min_j: Option<f64>,
+    /// Energy that the hand has put in by the end \[J\].
+    pub hand_energy_end_j: Option<f64>,
+    /// Least energy at the robot's measured port \[J\], from the slave's record alone: received from the master, less
+    /// shipped to it, plus the work that measured force and motion returned. Below zero, the drive was a source.
+    pub robot_port_min_j: Option<f64>,
+    /// Error of the energy at the robot's measured port that noise of the force sensor explains \[J\].
+    pub robot_port_tolerance_j: Option<f64>,
     /// Least energy inside the twin \[J\]. Rounding of a single-precision tissue at rest can make it about -1e-7 J;
     /// the value is reported unchanged, and a negative energy is never counted as energy that the channel may use.
     pub twin_internal_energy_min_j: Option<f64>,

@@ -1,6 +1,7 @@
 //! A synthetic session with known answers, also used by the report's tests.
 
 use palpate_session::audit::{PortTraces, audit};
+use palpate_transport::AXES;
 use palpate_transport::trace::{EventFlags, Side};
 
 use super::*;
@@ -43,7 +44,7 @@ fn record(side: Side, tick: i64, delay_ns: i64, npm: &dyn Fn(u16) -> f64) -> Tic
     let (z_m, phase) = motion(tick - 500 - delay_ns / 1_000_000);
     let place = f64::from((phase.max(1) - 1) % 3) * 0.01 - 0.01;
     let force_n = (-z_m).max(0.0) * npm(phase);
-    let position_m = [place, 0.0, z_m, 0.01];
+    let position_m = [place, 0.0, z_m, if tick == 0 { 0.0 } else { 0.01 }];
     let (later_m, _) = motion(tick + 1 - 500 - delay_ns / 1_000_000);
     // an uneven speed separates depth, rate and acceleration
     let rate_mps = (later_m - z_m) * 1e3;
@@ -58,8 +59,10 @@ fn record(side: Side, tick: i64, delay_ns: i64, npm: &dyn Fn(u16) -> f64) -> Tic
         velocity_mps: [0.0, 0.0, rate_mps, 0.0],
         port_position_m: position_m,
         held_to_m: position_m,
-        port_force_n: [0.0, 0.0, -force_n, 0.0],
+        // the hand first closes the gripper: 10 mJ, more than sampled presses give back
+        port_force_n: [0.0, 0.0, -force_n, f64::from(tick == 0)],
         tissue_force_n: [0.0, 0.0, force_n, 0.0],
+        energy_received_j: [if tick == 0 { 0.0 } else { 1.0 }; AXES],
         age_ns: FWD_NS,
         oneway_ns: FWD_NS + (tick * 31 % 5 - 2) * 1_000_000,
         oneway_bound_ns: 3_000_000,
@@ -140,6 +143,7 @@ pub(crate) fn summary_of(example: &Example) -> (Audit, Summary) {
 pub(crate) const LIMITS: SessionLimits = SessionLimits {
     force_n: 6.0,
     uncommanded_motion_mm: 10.0,
+    active_j: 0.0,
     passive: true,
 };
 
