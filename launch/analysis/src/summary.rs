@@ -181,6 +181,9 @@ pub struct PassivitySummary {
     pub missing_ticks: u64,
     /// Records after the end of the shorter side, which cannot be judged.
     pub left_out: u64,
+    /// Energies that need the record of the other side, of a side that is judged alone.
+    #[serde(default)]
+    pub not_judged: Vec<String>,
 }
 
 /// Contact as displayed to the operator, beside the truth.

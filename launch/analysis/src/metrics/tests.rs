@@ -174,6 +174,30 @@ fn stiffness_and_contrast_are_measured() {
 }
 
 #[test]
+fn a_side_alone_judges_its_own_record_and_names_the_rest() {
+    for (side, other, own) in [
+        (Side::Master, "energy at the robot's measured port", "hand"),
+        (Side::Slave, "energy put in by the hand", "robot"),
+    ] {
+        let mut example = example(true_npm);
+        example.facts.only_side = Some(side);
+        match side {
+            Side::Master => example.slave.clear(),
+            Side::Slave => example.master.clear(),
+        }
+        let (_, mut summary) = summary_of(&example);
+        assert_eq!(summary.passivity.not_judged[1], other);
+        summary.state_checks(&example.facts, &LIMITS);
+        let energies = summary.checks.iter().filter(|check| check.unit == "J");
+        let energies: Vec<_> = energies.map(|check| (check.held, &check.name)).collect();
+        assert!(
+            energies.len() == 1 && energies[0].0 && energies[0].1.contains(own),
+            "{energies:?}"
+        );
+    }
+}
+
+#[test]
 fn aligned_sides_agree_and_others_do_not() {
     let mut example = example(true_npm);
     let (_, summary) = summary_of(&example);
