@@ -194,7 +194,8 @@ pub struct ContactSummary {
     pub peak_force_n: Option<f64>,
     /// Displayed stiffness outside the lump, mean of the sites \[N/m\]: force over depth, without damping and inertia.
     pub displayed_stiffness_npm: Option<f64>,
-    /// Reason for an unknown displayed stiffness, if presses were made.
+    /// Reason for an unknown displayed stiffness, if presses were made or the tissue was not touched; the true
+    /// stiffness of a tissue that was not touched is unknown as well.
     pub stiffness_unknown: Option<String>,
     /// Median length of the last press at each site, by which the site is judged \[s\]. Presses below 0.6 s are quick
     /// pushes, which also display mass and damping.

@@ -363,6 +363,27 @@ fn an_empty_session_has_no_values() {
 
 /// A force that oscillates in a press gives no stiffness, and the summary states the reason.
 #[test]
+fn issue_a_wall_never_touched_had_a_true_stiffness_and_an_error() {
+    let mut example = example(true_npm);
+    for record in &mut example.slave {
+        record.tissue_force_n = [0.01, 0.0, -0.02, 0.0];
+    }
+    let (_, summary) = summary_of(&example);
+    let contact = &summary.contact;
+    let none = [
+        contact.displayed_stiffness_npm,
+        contact.true_stiffness_npm,
+        contact.stiffness_error,
+    ];
+    assert_eq!((none, summary.twin.stiffness_error), ([None; 3], None));
+    assert_eq!(
+        contact.stiffness_unknown.as_deref(),
+        Some("the tissue was not touched")
+    );
+    assert_eq!(contact.sites.len(), 9);
+}
+
+#[test]
 fn issue_a_ringing_press_had_a_wild_stiffness() {
     let mut example = example(true_npm);
     for record in &mut example.master {
