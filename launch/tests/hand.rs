@@ -29,9 +29,13 @@ fn hand_j(recording: &[u8]) -> [f64; 2] {
     assert!(ticks.len() > 2900, "{} ticks", ticks.len());
     let (mut energy_j, mut least_j) = (0.0, 0.0_f64);
     for pair in ticks.windows(2) {
-        for axis in 0..4 {
-            let moved_m = pair[1]["held_to_m"][axis] - pair[0]["port_position_m"][axis];
-            energy_j += pair[0]["port_force_n"][axis] * moved_m;
+        let [from_m, force_n, held_m] = [
+            &pair[0]["port_position_m"],
+            &pair[0]["port_force_n"],
+            &pair[1]["held_to_m"],
+        ];
+        for ((from_m, force_n), held_m) in from_m.iter().zip(force_n).zip(held_m) {
+            energy_j += force_n * (held_m - from_m);
         }
         least_j = least_j.min(energy_j);
     }

@@ -179,7 +179,7 @@ impl Summary {
             }
         }
         if limits.passive && !facts.without_peer {
-            self.state_side_accounts([Side::Master, Side::Slave].map(has), limits, &mut checks);
+            self.state_side_accounts(facts, limits, &mut checks);
         }
         self.state_records(facts, &mut checks);
         if facts.oneway_truth.is_some() {
@@ -259,24 +259,31 @@ impl Summary {
     /// States the energies of the hand and of the robot's measured port, each from the record of its own side.
     fn state_side_accounts(
         &self,
-        [master, slave]: [bool; 2],
+        facts: &SessionFacts,
         limits: &SessionLimits,
         checks: &mut Vec<Check>,
     ) {
         let passivity = &self.passivity;
-        if master {
-            let (name, least_j) = (
-                "least energy put in by the hand",
-                passivity.hand_energy_min_j,
-            );
-            let limit_j = -TOLERANCE_J - limits.active_j;
-            checks.push(Check::at_least(name, least_j, limit_j, "J"));
-        }
-        if slave {
-            let noise_j = passivity.robot_port_tolerance_j.unwrap_or(0.0);
-            let name = "least energy at the robot's measured port";
-            let (least_j, limit_j) = (passivity.robot_port_min_j, -TOLERANCE_J - noise_j);
-            checks.push(Check::at_least(name, least_j, limit_j, "J"));
+        let noise_j = passivity.robot_port_tolerance_j.unwrap_or(0.0);
+        for side in facts.sides() {
+            let (name, least_j, granted_j) = match side {
+                Side::Master => (
+                    "least energy put in by the hand",
+                    passivity.hand_energy_min_j,
+                    limits.active_j,
+                ),
+                Side::Slave => (
+                    "least energy at the robot's measured port",
+                    passivity.robot_port_min_j,
+                    noise_j,
+                ),
+            };
+            checks.push(Check::at_least(
+                name,
+                least_j,
+                -TOLERANCE_J - granted_j,
+                "J",
+            ));
         }
     }
 
