@@ -72,6 +72,11 @@ const GROUPS: [Group; 7] = [
         part: "passivity",
         rows: &[
             ("Least energy in the channel", "min_channel_energy_j"),
+            ("Least energy put in by the hand", "hand_energy_min_j"),
+            ("Energy put in by the hand", "hand_energy_end_j"),
+            ("Least energy at the robot", "robot_port_min_j"),
+            ("Its error by sensor noise", "robot_port_tolerance_j"),
+            ("Not judged, of a side alone", "not_judged"),
             ("Violations", "violations"),
             ("Instants judged", "instants"),
             ("Gaps", "gaps"),
