@@ -55,8 +55,8 @@ impl ForcePayment<'_> {
         let repay_nspm = self.tank.map_or(0.0, |tank| {
             tank.repayment_nspm(self.axis, self.velocity_mps, self.dt_s, REPAY_NSPM_MAX)
         });
-        let events = EventFlags::TANK_LIMITED * u32::from(share < 1.0)
-            | EventFlags::DEBT_DAMPING * u32::from(repay_nspm > 0.0);
+        let events = (EventFlags::TANK_LIMITED * u32::from(share < 1.0))
+            | (EventFlags::DEBT_DAMPING * u32::from(repay_nspm > 0.0));
         (demand_n * share + repay_nspm * self.velocity_mps, events)
     }
 

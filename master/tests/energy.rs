@@ -148,11 +148,7 @@ fn a_limit_cycle_fades_and_the_force_returns() {
     let cycling = |record: &&TickRecord| record.events & EventFlags::LIMIT_CYCLE != 0;
     let first = records.iter().find(cycling).expect("a limit cycle");
     assert!((504..640).contains(&first.tick), "{}", first.tick);
-    let faded = records
-        .iter()
-        .filter(cycling)
-        .next_back()
-        .expect("it fades");
+    let faded = records.iter().rfind(cycling).expect("it fades");
     assert!(faded.port_force_n[0].abs() < 0.01, "{faded:?}");
     let after = records.iter().find(|record| record.tick == faded.tick + 5);
     let after_n = after.map(|record| record.port_force_n[0]);

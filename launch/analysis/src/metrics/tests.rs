@@ -260,11 +260,8 @@ fn events_become_limits_trips_and_updates() {
         record.state = 2;
     }
     example.slave[5050].position_m[1] += 3e-3;
-    for record in example.master[4000..4500]
-        .iter_mut()
-        .chain(&mut example.master[6000..6010])
-    {
-        record.events = EventFlags::LIMIT_CYCLE;
+    for tick in (4000..4500).chain(6000..6010) {
+        example.master[tick].events = EventFlags::LIMIT_CYCLE;
     }
     let (_, summary) = summary_of(&example);
     assert_eq!(summary.safety.limit_hits["force"], 1);
