@@ -14,6 +14,10 @@ use crate::guard::MasterGuardParams;
 /// Largest damping that repays a debt \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
 const REPAY_NSPM_MAX: f64 = 20.0;
 
+/// Share of the hand's greatest acceleration that is paid until the device releases the force, where the hold is shorter:
+/// a hand that follows the motion, while the reserve covers the rest; ours.
+const HAND_SHARE: f64 = 0.25;
+
 /// Payment of one axis in one tick.
 pub(crate) struct ForcePayment<'a> {
     /// Limits of the force.
@@ -22,6 +26,8 @@ pub(crate) struct ForcePayment<'a> {
     pub tank: Option<&'a EnergyTank>,
     /// Hold of the force.
     pub hold: &'a ForceHold,
+    /// Time after which the device releases a force that is not renewed \[s\].
+    pub release_s: f64,
     /// Index of the axis.
     pub axis: usize,
     /// Velocity of the handle \[m/s\].
@@ -62,8 +68,14 @@ impl ForcePayment<'_> {
 
     /// Fraction of a force that the tank can pay, 0 to 1.
     fn payable_share(&self, force_n: f64) -> f64 {
+        let until_release = ForceHold {
+            hold_s: self.release_s,
+            hand_mps2: HAND_SHARE * self.hold.hand_mps2,
+            ..*self.hold
+        };
         self.tank.map_or(1.0, |tank| {
-            tank.payable_fraction(self.axis, force_n, self.hold)
+            let payable = |hold| tank.payable_fraction(self.axis, force_n, hold);
+            payable(self.hold).min(payable(&until_release))
         })
     }
 }
@@ -96,6 +108,7 @@ mod tests {
                 last_n,
                 ..HOLD
             },
+            release_s: HOLD.hold_s,
             axis: 0,
             velocity_mps,
             dt_s: 1e-3,

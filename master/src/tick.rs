@@ -407,6 +407,7 @@ impl MasterState {
             guard,
             tank: limited.then_some(&self.tank),
             hold: &self.force_holds[axis],
+            release_s: self.force_hold_s_max,
             axis,
             velocity_mps: velocity,
             dt_s,

@@ -285,7 +285,7 @@ mod tests {
 
     /// The second way: the simulated plant in sub-steps.
     #[test]
-    fn simulated_robot_oscillates_where_the_closed_form_says() {
+    fn simulated_robot_oscillates_beyond_the_margin_of_the_closed_form() {
         let mut robot = lagging(5e-3);
         let palpator = &mut robot.palpator;
         (palpator.encoder_m, palpator.compensated) = (0.0, 0.0);
