@@ -3,8 +3,8 @@
 //! Source: ours. Two signs, each judged once a block of 63 ms:
 //!
 //! - *vibration*: the force between 8 and 200 Hz, all axes together, has a root mean square above a limit in each of
-//!   eight blocks in succession (0.5 s). Palpation is slower; a tap fills two or three blocks. Sliding, an instrument and
-//!   a tissue that is declared active may vibrate, so they do not count.
+//!   eight blocks in succession (0.5 s). Palpation is slower; a tap fills two or three blocks. Sliding, a hand faster than
+//!   0.1 m/s, an instrument and a tissue that is declared active may vibrate, so they do not count.
 //! - *energy*: in four blocks (252 ms) the hand got more than was stored and in flight at their beginning.
 //!
 //! The band is a high-pass and a low-pass of second order (Butterworth), as trapezoidal state-variable filters with
@@ -37,6 +37,9 @@ const RETURNED_J_MIN: f64 = 1e-4;
 /// Distance along the surface over which a tool slides in the time of a limit cycle \[m\].
 const SLIDE_M: f64 = 5e-3;
 
+/// Distance of a block's mean place from the last one's for a hand faster than 0.1 m/s \[m\].
+const FAST_M: f64 = 6.3e-3;
+
 /// Time for which the force stays faded after a limit cycle \[periods\].
 const REST_PERIODS: u32 = 500;
 
@@ -62,7 +65,9 @@ pub(crate) struct LimitCycleDetector {
     block: Block,
     /// Successive blocks above the limit, and the mean place of the first of them \[m\].
     loud_blocks: u32,
-    loud_from_m: [f64; 2],
+    loud_from_m: [f64; 3],
+    /// Mean place of the last block \[m\].
+    last_place_m: [f64; 3],
     /// Energy that the hand could still get at the ends of the last blocks, oldest first \[J\].
     recoverable_j: [f64; ENERGY_BLOCKS],
     /// Periods for which the force stays faded.
@@ -74,8 +79,8 @@ pub(crate) struct LimitCycleDetector {
 struct Block {
     periods: u32,
     squares_n2: f64,
-    /// Place along the surface, x and y \[m\].
-    place_m: [f64; 2],
+    /// Place x, y and z \[m\].
+    place_m: [f64; 3],
     may_vibrate: bool,
 }
 
@@ -118,13 +123,18 @@ impl LimitCycleDetector {
     fn vibrates(&mut self, limit_n: f64) -> bool {
         let block = &self.block;
         let count = f64::from(block.periods);
-        if block.may_vibrate || block.squares_n2 <= limit_n * limit_n * count {
+        let place_m = block.place_m.map(|sum_m| sum_m / count);
+        let last_m = core::mem::replace(&mut self.last_place_m, place_m);
+        let distance_m = |from_m: &[f64; 3], axes: usize| {
+            let squares = (0..axes).map(|a| (place_m[a] - from_m[a]) * (place_m[a] - from_m[a]));
+            libm::sqrt(squares.sum())
+        };
+        let is_quiet = block.squares_n2 <= limit_n * limit_n * count;
+        if block.may_vibrate || is_quiet || distance_m(&last_m, 3) > FAST_M {
             self.loud_blocks = 0;
             return false;
         }
-        let place_m = block.place_m.map(|sum_m| sum_m / count);
-        let [x_m, y_m] = [0, 1].map(|k: usize| place_m[k] - self.loud_from_m[k]);
-        if self.loud_blocks == 0 || x_m * x_m + y_m * y_m > SLIDE_M * SLIDE_M {
+        if self.loud_blocks == 0 || distance_m(&self.loud_from_m, 2) > SLIDE_M {
             (self.loud_blocks, self.loud_from_m) = (0, place_m);
         }
         self.loud_blocks += 1;
@@ -258,6 +268,14 @@ mod tests {
             ..HandSample::default()
         };
         assert_eq!(detected(sine(14.0, 1.0), slides), None);
+        let moves_at = |mps: f64| {
+            move |at_s: f64| HandSample {
+                position_m: [0.0, 0.0, mps * at_s, 0.0],
+                ..HandSample::default()
+            }
+        };
+        assert_eq!(detected(sine(14.0, 1.0), moves_at(0.11)), None);
+        assert!(detected(sine(14.0, 1.0), moves_at(0.09)).is_some());
         let works = |_| HandSample {
             may_vibrate: true,
             ..HandSample::default()

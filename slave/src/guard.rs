@@ -83,7 +83,7 @@ impl SlaveGuardParams {
     #[must_use]
     pub(crate) fn limit_velocity(&self, axis: usize, motion: &PortMotion) -> (f64, u32) {
         let mut events = 0;
-        let speed_max = self.velocity_mps_max[axis] * motion.speed_share;
+        let speed_max = motion.speed_mps_max;
         let mut velocity = motion.velocity_mps;
         if !velocity.is_finite() {
             return (0.0, EventFlags::INVALID_READING);
@@ -115,10 +115,10 @@ pub(crate) struct PortMotion {
     pub position_m: f64,
     /// Desired velocity \[m/s\].
     pub velocity_mps: f64,
-    /// Measured contact force of the tissue on the probe \[N\], 0 if unknown.
+    /// Contact force of the tissue on the probe, measured or expected \[N\], 0 if unknown.
     pub contact_force_n: f64,
-    /// Fraction of the speed limit, 0 to 1.
-    pub speed_share: f64,
+    /// Largest speed \[m/s\].
+    pub speed_mps_max: f64,
     /// Tick period \[s\].
     pub dt_s: f64,
 }
@@ -154,7 +154,7 @@ mod tests {
             position_m: 0.0,
             velocity_mps: -0.1,
             contact_force_n: 9.0,
-            speed_share: 1.0,
+            speed_mps_max: 0.3,
             dt_s: 1e-3,
         };
         assert_eq!(
@@ -175,7 +175,7 @@ mod tests {
         ) {
             let guard = SlaveGuardParams::default();
             let motion = PortMotion {
-                position_m: position, velocity_mps: velocity, contact_force_n: 0.0, speed_share: share, dt_s: 1e-3,
+                position_m: position, velocity_mps: velocity, contact_force_n: 0.0, speed_mps_max: 0.3 * share, dt_s: 1e-3,
             };
             let (limited, _) = guard.limit_velocity(0, &motion);
             prop_assert!(limited.abs() <= 0.3 * share + 1e-12);

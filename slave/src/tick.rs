@@ -17,6 +17,7 @@ use palpate_transport::trace::{EventFlags, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::approach::{Approach, TOUCH_COUPLING_N_MIN, TOUCH_N};
 use crate::guard::{PortMotion, SlaveGuardParams};
 use crate::robot::RobotReading;
 use crate::robot_port::RobotPort;
@@ -32,7 +33,8 @@ pub struct SlaveParams {
     pub damping_nspm: Axes,
     /// Least damping by impedance matching, by axis \[N s/m\]; the most is `damping_nspm`.
     pub matched_nspm_min: Axes,
-    /// Stiffest wall against which the servo must be stable at twice its gains \[N/m\] (teleop E20).
+    /// Stiffest wall \[N/m\]: the servo must be stable against it at twice its gains (teleop E20), and the speed of
+    /// approach keeps the force of a first touch of it within the limit (teleop E21).
     pub wall_npm_max: f64,
     /// Limits.
     pub guard: SlaveGuardParams,
@@ -75,8 +77,11 @@ pub struct SlaveState {
     method: SlaveEnd,
     tank: EnergyTank,
     robot_port: RobotPort,
+    approach: Approach,
     inbox: Inbox,
     fading_n: Axes,
+    /// Velocity of the port in the last tick \[m/s\].
+    port_mps: Axes,
     closed: bool,
     /// Time since which the robot has been allowed to move.
     engaged_since: Option<Time>,
@@ -87,10 +92,11 @@ pub struct SlaveState {
 }
 
 impl SlaveState {
-    /// Creates the state of a side at rest.
+    /// Creates the state of a side at rest, for a robot with a moving mass, by axis \[kg\].
     #[must_use]
-    pub fn new(run_ids: RunIds) -> Self {
+    pub fn new(mass_kg: Axes, run_ids: RunIds) -> Self {
         Self {
+            approach: Approach::new(mass_kg),
             inbox: Inbox::new(run_ids),
             ..Self::default()
         }
@@ -151,6 +157,11 @@ pub fn tick(
     state
         .method
         .begin_tick(&coupling_inputs(coupling, &state.inbox, at));
+    let port = [&state.port_position_m, &state.port_mps];
+    state
+        .approach
+        .observe(params, &reading, &state.fading_n, port, at.dt_s);
+    state.port_mps = [0.0; AXES];
     let guard = &params.guard;
     let stale = state.inbox.is_stale(at.now, guard.watchdog_s, guard.age_s);
     let context = TickContext {
@@ -285,15 +296,34 @@ impl SlaveState {
         self.port_position_m[axis] += moved_m;
     }
 
+    /// Releases the servo's spring in a contact, as far as it presses with more than the limit allows; true if the
+    /// force is about to pass that limit.
+    fn yield_spring(&mut self, context: &TickContext<'_>, axis: usize) -> bool {
+        let (params, reading) = (context.params, &context.reading);
+        let limit_n = params.guard.contact_n_max[axis];
+        let Some(most_n) = self.approach.spring_n_max(axis, limit_n) else {
+            return false;
+        };
+        let set_point_m = self.port_position_m[axis] + self.relief_m[axis];
+        let stretch_m = set_point_m - reading.position_m[axis];
+        let most_m = most_n / params.stiffness_npm[axis];
+        if stretch_m * reading.contact_force_n[axis] < 0.0 && stretch_m.abs() > most_m {
+            self.relief_m[axis] += most_m.copysign(stretch_m) - stretch_m;
+        }
+        most_n == 0.0
+    }
+
     /// Moves one axis of the port.
     fn tick_axis(&mut self, context: &TickContext<'_>, axis: usize) -> PortAxis {
         let (params, reading, moving) = (context.params, &context.reading, context.engaged_for);
         let dt_s = context.at.dt_s;
+        let yields = self.yield_spring(context, axis);
         let inputs = context.coupling_inputs(&self.inbox);
         let set_point_m = self.port_position_m[axis] + self.relief_m[axis];
+        let follows = moving.is_some() && !yields;
         let pd = PdController {
             stiffness_npm: params.stiffness_npm[axis],
-            damping_nspm: servo_damping_nspm(params, &inputs, axis, moving.is_some()),
+            damping_nspm: servo_damping_nspm(params, &inputs, axis, follows),
             error_m: set_point_m - reading.position_m[axis],
             robot_velocity_mps: reading.velocity_mps[axis],
             dt_s,
@@ -312,17 +342,21 @@ impl SlaveState {
             Some(_) => (set_point_m, demand.velocity_mps),
             None => (self.port_position_m[axis], 0.0),
         };
+        let share = params.guard.speed_share(moving.map_or(0.0, Span::s));
         let motion = PortMotion {
             position_m,
             velocity_mps,
-            contact_force_n: reading.contact_force_n[axis],
-            speed_share: params.guard.speed_share(moving.map_or(0.0, Span::s)),
+            contact_force_n: self.approach.guarded_n(axis),
+            speed_mps_max: self.approach.speed_mps_max(axis) * share,
             dt_s,
         };
         let (limited, limit_events) = params.guard.limit_velocity(axis, &motion);
         events |= limit_events;
+        let range_n = self
+            .approach
+            .force_range_n(axis, params, reading.velocity_mps[axis]);
         let (velocity_mps, force_n, tank_events) =
-            limit_by_energy(context, axis, limited, &pd, &self.tank);
+            limit_by_energy(context, axis, limited, &pd, range_n, &self.tank);
         let work_j = -force_n * velocity_mps * dt_s;
         let returned_j = if context.coupling.mode.is_passive() {
             self.robot_port.returned_j(work_j)
@@ -332,6 +366,7 @@ impl SlaveState {
         self.tank.deposit(axis, returned_j);
         events |= tank_events;
         self.port_position_m[axis] += velocity_mps * dt_s;
+        self.port_mps[axis] = velocity_mps;
         self.fading_n[axis] = force_n;
         let moved = SlavePortMotion {
             axis,
@@ -342,8 +377,7 @@ impl SlaveState {
         let tank = &mut self.tank;
         let wave_out = self.method.send(&inputs, &moved, tank);
         if moving.is_some() {
-            let speed_max = params.guard.velocity_mps_max[axis] * motion.speed_share;
-            let left_m = (speed_max - velocity_mps.abs()).max(0.0) * dt_s;
+            let left_m = (motion.speed_mps_max - velocity_mps.abs()).max(0.0) * dt_s;
             self.close_relief(context, axis, left_m, force_n);
         }
         PortAxis {
@@ -417,6 +451,7 @@ impl SlaveState {
         let record = TickRecord {
             port_position_m: self.port_position_m,
             tissue_force_n: reading.contact_force_n,
+            peak_contact_n: reading.peak_contact_n.unwrap_or(reading.contact_force_n),
             tissue_energy_j: reading.tissue_energy_j,
             events,
             state: self.operating_state(events),
@@ -460,19 +495,19 @@ fn servo_damping_nspm(
     coupled_nspm.max(least_nspm).min(own_nspm)
 }
 
-/// Limits velocity and force by the force limit and the tank.
+/// Limits velocity and force by the range of the force and the tank.
 fn limit_by_energy(
     context: &TickContext<'_>,
     axis: usize,
     wanted_mps: f64,
     pd: &PdController,
+    [low_n, high_n]: [f64; 2],
     tank: &EnergyTank,
 ) -> (f64, f64, u32) {
-    let force_max = context.params.guard.force_n_max[axis];
     let mut events = 0;
     let mut velocity = wanted_mps;
-    if pd.force(velocity).abs() > force_max {
-        let bounded = pd.force(velocity).clamp(-force_max, force_max);
+    let bounded = pd.force(velocity).clamp(low_n, high_n);
+    if bounded != pd.force(velocity) {
         let reached = (bounded - pd.force_at_rest()) / pd.slope_nspm();
         // the limit may only slow the port down, never reverse it
         velocity = if velocity > 0.0 {
@@ -492,8 +527,7 @@ fn limit_by_energy(
         };
         velocity = paid;
     }
-    let force = pd.force(velocity).clamp(-force_max, force_max);
-    (velocity, force, events)
+    (velocity, pd.force(velocity).clamp(low_n, high_n), events)
 }
 
 /// True if the probe is in contact, by its sensor or else by the coupling force.
@@ -504,10 +538,3 @@ fn is_touching(reading: &RobotReading, axis: usize, pd: &PdController) -> bool {
         pd.force_at_rest().abs() > TOUCH_COUPLING_N_MIN
     }
 }
-
-/// Measured force above which the probe counts as in contact \[N\]: ten sigma of its sensor.
-const TOUCH_N: f64 = 0.1;
-
-/// Coupling force above which a probe without a sensor counts as in contact \[N\]: above the robot's
-/// own friction and drag.
-const TOUCH_COUPLING_N_MIN: f64 = 1.0;

@@ -23,7 +23,7 @@ struct Bench {
 impl Bench {
     fn new(mode: Mode) -> Self {
         Self {
-            state: SlaveState::new(RunIds::default()),
+            state: SlaveState::new([0.3; 4], RunIds::default()),
             coupling: CouplingParams {
                 mode,
                 ..CouplingParams::default()

@@ -18,7 +18,7 @@ struct Bench {
 impl Bench {
     fn new(mode: Mode) -> Self {
         let mut bench = Self {
-            state: SlaveState::new(RunIds::default()),
+            state: SlaveState::new([0.3; 4], RunIds::default()),
             mode,
             tick: 0,
         };

@@ -63,7 +63,7 @@ fn step(
 fn issue_switch_stiffened_a_stretched_spring() {
     for (first, then) in [(Mode::Pspm, Mode::Wave), (Mode::Wave, Mode::Pspm)] {
         let coupling = session(first, then);
-        let mut state = SlaveState::new(RunIds::default());
+        let mut state = SlaveState::new([0.3; 4], RunIds::default());
         // moved by pspm in both, as its demand is a position
         for at in 1..=500 {
             let _ = step(&coupling, &mut state, at, Mode::Pspm, true);

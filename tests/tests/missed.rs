@@ -21,7 +21,7 @@ fn session(config: &Config, tick_span: Span, longest: u64) -> (Vec<TickRecord>, 
     let mut robot = lab::build_robot(config).expect("a tissue");
     let twin = lab::predictor(config, None).expect("a twin");
     let mut master = palpate_master::MasterState::new(twin, &handle.caps(), of(Side::Master));
-    let mut slave = palpate_slave::SlaveState::new(of(Side::Slave));
+    let mut slave = palpate_slave::SlaveState::new(config.robot.mass_kg(), of(Side::Slave));
     let mut dice = SplitMix64::seed_from_u64(config.seed);
     let mut to_master = None::<(HapticFrame, Time)>;
     let (mut of_master, mut of_slave) = (Vec::new(), Vec::new());

@@ -209,5 +209,8 @@ message! {
         pub parked_m: Axes,
         /// Force of the tissue on that tool, and on its jaws \[N\].
         pub parked_n: Axes,
+        /// Largest force of the tissue on the probe since the last tick, by axis (slave) \[N\]: the true force of a
+        /// simulated tissue, otherwise the measured one.
+        pub peak_contact_n: Axes,
     }
 }

@@ -135,7 +135,8 @@ impl VirtualSession {
             VirtualEditStream::new(editable, [config.link.forward, config.link.back], seed);
         let master =
             palpate_master::MasterState::new(twin, &handle.caps(), run_ids(seed, Side::Master));
-        let slave = palpate_slave::SlaveState::new(run_ids(seed, Side::Slave));
+        let slave =
+            palpate_slave::SlaveState::new(config.robot.mass_kg(), run_ids(seed, Side::Slave));
         Ok(Self {
             edit_stream: edit_stream.map_err(|error| wrong_link(&error))?,
             master: VirtualSide::new(config, master, handle, forward, 2 * room),
@@ -225,7 +226,7 @@ impl VirtualSession {
                 self.master.restart(&self.config, state);
             }
             Side::Slave => {
-                let state = palpate_slave::SlaveState::new(run_ids);
+                let state = palpate_slave::SlaveState::new(self.config.robot.mass_kg(), run_ids);
                 self.slave.restart(&self.config, state);
             }
         }

@@ -27,6 +27,8 @@ pub struct RobotReading {
     pub contact_force_n: Axes,
     /// True if that force is known.
     pub force_valid: bool,
+    /// Largest true force of the simulated tissue on the probe since the last reading, by axis \[N\]; none for a real robot.
+    pub peak_contact_n: Option<Axes>,
     /// Energy inside the simulated tissue \[J\], 0 if unknown.
     pub tissue_energy_j: f64,
     /// Edits applied to it.

@@ -39,6 +39,12 @@ fn palpator_is_valid(robot: &RobotParams) -> Result<(), FieldError> {
 }
 
 impl RobotParams {
+    /// Moving mass, by axis \[kg\].
+    #[must_use]
+    pub fn mass_kg(&self) -> Axes {
+        core::array::from_fn(|axis| self.servo_plant(axis).mass_kg)
+    }
+
     /// One axis of the robot for the stability of its servo.
     pub(crate) fn servo_plant(&self, axis: usize) -> ServoPlant {
         let palpator = &self.palpator;

@@ -50,8 +50,8 @@ impl<P: Plant> SimulatedRobot<P> {
         }
     }
 
-    /// Advances by one sub-step.
-    fn step(&mut self) {
+    /// Advances by one sub-step; returns the force of the environment \[N\].
+    fn step(&mut self) -> Axes {
         let PointMass {
             position_m,
             velocity_mps,
@@ -65,18 +65,25 @@ impl<P: Plant> SimulatedRobot<P> {
         let contact_n = limited(&contact_n, &[CONTACT_N_MAX; AXES]);
         let held_n = self.brake.added_n(&position_m, &velocity_mps);
         self.plant.step(&contact_n, &held_n);
+        contact_n
     }
 }
 
 impl<P: Plant> Robot for SimulatedRobot<P> {
     fn read(&mut self, now: Time) -> RobotReading {
         let steps = self.stepper.advance(now);
+        let mut peak_n = [0.0_f64; AXES];
         for _ in 0..steps {
-            self.step();
+            for (peak_n, contact_n) in peak_n.iter_mut().zip(self.step()) {
+                if contact_n.abs() > peak_n.abs() {
+                    *peak_n = contact_n;
+                }
+            }
         }
         let passed_s = f64::from(steps) * SUBSTEP_S;
         RobotReading {
             edits: self.environment.edits(),
+            peak_contact_n: Some(peak_n),
             ..self.plant.read(passed_s, self.environment.energy_j())
         }
     }

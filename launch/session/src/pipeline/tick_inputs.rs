@@ -109,6 +109,7 @@ fn slave_reading(record: &TickRecord) -> robot::RobotReading {
         velocity_mps: record.velocity_mps,
         contact_force_n: record.tissue_force_n,
         force_valid: has(record, InputFlags::FORCE_VALID),
+        peak_contact_n: Some(record.peak_contact_n),
         tissue_energy_j: record.tissue_energy_j,
         edits: robot::TissueEdits {
             finished_batches: record.strokes,

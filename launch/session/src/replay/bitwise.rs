@@ -90,7 +90,7 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<ReplayOutcome, R
     let handle = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
     let caps = handle.caps();
     let master = palpate_master::MasterState::new(twin, &caps, run_ids(Side::Master));
-    let slave = palpate_slave::SlaveState::new(run_ids(Side::Slave));
+    let slave = palpate_slave::SlaveState::new(config.robot.mass_kg(), run_ids(Side::Slave));
     let run = Run {
         master: SideReplay::new(config, master, recording),
         slave: SideReplay::new(config, slave, recording),

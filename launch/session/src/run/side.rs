@@ -377,7 +377,7 @@ fn new_run() -> RunIds {
 
 fn slave_tick(config: &Config, cells: MonitorCells) -> Result<Prepared, RunError> {
     let mut robot: Box<dyn Robot> = lab::build_robot(config)?;
-    let state = palpate_slave::SlaveState::new(new_run());
+    let state = palpate_slave::SlaveState::new(config.robot.mass_kg(), new_run());
     let mut tuner = cells.tuner;
     let begin: SideBegin = Box::new(move |config, mut edit_port| {
         let mut coupling = config.coupling_in_use();

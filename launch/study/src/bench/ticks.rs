@@ -84,7 +84,10 @@ pub(super) fn ticks(config: &Config, stop: &AtomicBool) -> Result<Vec<Measuremen
     let twin = lab::predictor(config, None).map_err(refusal)?;
     let master = palpate_master::MasterState::new(twin, &handle.caps(), parties);
     let mut master = MasterPipeline::new(config, master);
-    let mut slave = SidePipeline::new(config, palpate_slave::SlaveState::new(parties));
+    let mut slave = SidePipeline::new(
+        config,
+        palpate_slave::SlaveState::new(config.robot.mass_kg(), parties),
+    );
     let mut frame = None;
     for tick in 0..(config.duration_s / PERIOD.s()) as u64 {
         check_stop(stop)?;
