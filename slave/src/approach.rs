@@ -1,0 +1,289 @@
+//! Limits of the robot's approach: a mass that meets a wall presses before anything can react in time.
+//!
+//! Source: teleop E21; places, reaction and yield are ours. A moving mass m with speed v presses a wall of stiffness K with
+//! `v sqrt(m K)`. Three measures keep that within the limit of the contact force, whatever the coupling demands:
+//!
+//! - *speed*: where no free motion has confirmed the way ahead, the port moves with at most `F_max / sqrt(m K)`, with the
+//!   stiffest declared wall as K;
+//! - *drive*: no force drives the robot beyond the speed limit, so a stretched servo does not throw it;
+//! - *yield*: if the measured force will pass its limit within the time of a reaction, the servo's spring is released.
+
+use palpate_transport::{AXES, Axes};
+
+use crate::SlaveParams;
+use crate::robot::RobotReading;
+
+/// Edge of a cell of confirmed places \[m\].
+const CELL_M: f64 = 2e-3;
+
+/// Cells that are remembered, a power of two; a collision forgets the older one, which is slow and safe.
+const CELLS: usize = 1 << 12;
+
+/// Cells ahead of a fast port that must be confirmed: part of one is unknown, and the robot brakes within two.
+const CELLS_AHEAD: u8 = 3;
+
+/// Rates at which the speed limit rises and falls between its two values \[m/s^2\]: a step would be felt through waves.
+const RISE_MPS2: f64 = 1.0;
+const FALL_MPS2: f64 = 50.0;
+
+/// Speed below which no place is looked up \[m/s\]: the limit falls within 4 ms of a faster motion.
+const SLOW_MPS: f64 = 0.05;
+
+/// Speed below which a robot that the servo pushes counts as blocked \[m/s\].
+const BLOCKED_MPS: f64 = 0.02;
+
+/// Time from a contact to the first change of the actuator's force \[s\]: sensor, period, lag and rise.
+const REACTION_S: f64 = 4e-3;
+
+/// Rise of the contact force within the time of a reaction that counts \[N\]: far above the noise of a sensor.
+const RISE_N: f64 = 0.5;
+
+/// Measured force above which the probe counts as in contact \[N\]: ten sigma of its sensor.
+pub(crate) const TOUCH_N: f64 = 0.1;
+
+/// Coupling force above which a probe without a sensor counts as in contact \[N\]: above the robot's
+/// own friction and drag.
+pub(crate) const TOUCH_COUPLING_N_MIN: f64 = 1.0;
+
+/// Largest speed at which a mass meets a wall with at most a force: `F / sqrt(m K)` \[m/s\] (teleop E21).
+#[must_use]
+pub fn approach_mps(force_n: f64, mass_kg: f64, wall_npm: f64) -> f64 {
+    force_n / (mass_kg * wall_npm).sqrt()
+}
+
+/// State of the approach.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Approach {
+    /// Moving mass, by axis \[kg\].
+    mass_kg: Axes,
+    free: FreePlaces,
+    /// Contact force of the last tick \[N\].
+    contact_n: Axes,
+    /// Contact force that is expected after the time of a reaction \[N\].
+    expected_n: Axes,
+    /// Largest speed, by axis \[m/s\].
+    speed_mps_max: Axes,
+}
+
+impl Approach {
+    /// Creates the state for a robot with a moving mass \[kg\].
+    pub(crate) fn new(mass_kg: Axes) -> Self {
+        Self {
+            mass_kg,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the reading of a tick, after a force of the servo `servo_n` \[N\], with the port at `port_m` \[m\] that last
+    /// moved with `port_mps` \[m/s\].
+    pub(crate) fn observe(
+        &mut self,
+        params: &SlaveParams,
+        reading: &RobotReading,
+        servo_n: &Axes,
+        [port_m, port_mps]: [&Axes; 2],
+        dt_s: f64,
+    ) {
+        let before_n = core::mem::replace(&mut self.contact_n, reading.contact_force_n);
+        self.expected_n = core::array::from_fn(|axis| {
+            let rate_nps = (self.contact_n[axis] - before_n[axis]) / dt_s;
+            self.contact_n[axis] + REACTION_S * rate_nps
+        });
+        let below = |forces: &Axes, most_n: f64| forces[..3].iter().all(|n| n.abs() < most_n);
+        let touches = !below(&self.contact_n, TOUCH_N);
+        if touches {
+            self.free.forget(&reading.position_m);
+        } else if reading.force_valid {
+            // a sensor that is dead does not see what blocks the robot
+            let moves = !below(&reading.velocity_mps, BLOCKED_MPS);
+            if moves || below(servo_n, TOUCH_COUPLING_N_MIN) {
+                self.free.confirm(&reading.position_m);
+            }
+        }
+        let is_free = self.free.leads(port_m, port_mps);
+        let guard = &params.guard;
+        for axis in 0..AXES {
+            let most_mps = guard.velocity_mps_max[axis];
+            let limit_n = guard.contact_n_max[axis];
+            let bounded_mps = approach_mps(limit_n, self.mass_kg[axis], params.wall_npm_max);
+            // places are those of the probe, and not of the gripper's jaws
+            let confirmed = is_free && axis < 3;
+            let goal_mps = if confirmed {
+                most_mps
+            } else {
+                bounded_mps.min(most_mps)
+            };
+            let now_mps = self.speed_mps_max[axis];
+            let (fall_mps, rise_mps) = (FALL_MPS2 * dt_s, RISE_MPS2 * dt_s);
+            self.speed_mps_max[axis] = goal_mps
+                .clamp(now_mps - fall_mps, now_mps + rise_mps)
+                .max(bounded_mps.min(most_mps));
+        }
+    }
+
+    /// Largest speed of the port on an axis \[m/s\].
+    pub(crate) fn speed_mps_max(&self, axis: usize) -> f64 {
+        self.speed_mps_max[axis]
+    }
+
+    /// Contact force on an axis for its limit \[N\]: the expected one if it rises, otherwise the present one.
+    pub(crate) fn guarded_n(&self, axis: usize) -> f64 {
+        let (now_n, expected_n) = (self.contact_n[axis], self.expected_n[axis]);
+        let rises = now_n * (expected_n - now_n) > now_n.abs() * RISE_N;
+        if rises { expected_n } else { now_n }
+    }
+
+    /// Largest force of the servo's spring into the contact of an axis \[N\]; none without a contact.
+    pub(crate) fn spring_n_max(&self, axis: usize, limit_n: f64) -> Option<f64> {
+        let (now_n, guarded_n) = (self.contact_n[axis], self.guarded_n(axis));
+        let yields = guarded_n.abs() > limit_n && guarded_n != now_n;
+        let touches = now_n.abs() > TOUCH_N;
+        touches.then_some(if yields { 0.0 } else { limit_n })
+    }
+
+    /// Range of the servo's force at a speed of the robot \[N\]: it does not drive the robot beyond the speed limit, which
+    /// in a contact is that of the guard.
+    pub(crate) fn force_range_n(
+        &self,
+        axis: usize,
+        params: &SlaveParams,
+        robot_mps: f64,
+    ) -> [f64; 2] {
+        let most_mps = if self.contact_n[axis].abs() > TOUCH_N {
+            params.guard.velocity_mps_max[axis]
+        } else {
+            self.speed_mps_max[axis]
+        };
+        let (nspm, most_n) = (params.damping_nspm[axis], params.guard.force_n_max[axis]);
+        [-most_mps, most_mps].map(|mps| (nspm * (mps - robot_mps)).clamp(-most_n, most_n))
+    }
+}
+
+/// Places where the probe has been without a contact: cells of space, in a table by their hash.
+#[derive(Debug, Clone)]
+struct FreePlaces {
+    /// Cells, 0 where there is none.
+    cells: Box<[u64]>,
+}
+
+impl Default for FreePlaces {
+    fn default() -> Self {
+        Self {
+            cells: vec![0; CELLS].into_boxed_slice(),
+        }
+    }
+}
+
+impl FreePlaces {
+    /// Number of the cell at a place, never 0, and its index in the table.
+    fn cell(position_m: &Axes) -> (u64, usize) {
+        let [x, y, z, _] = position_m.map(|m| ((m / CELL_M).floor() as i64 & 0x1F_FFFF) as u64);
+        let cell = 1 << 63 | x << 42 | y << 21 | z;
+        let hash = cell.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
+        (cell, hash as usize % CELLS)
+    }
+
+    fn confirm(&mut self, position_m: &Axes) {
+        let (cell, index) = Self::cell(position_m);
+        self.cells[index] = cell;
+    }
+
+    fn forget(&mut self, position_m: &Axes) {
+        let (cell, index) = Self::cell(position_m);
+        if self.cells[index] == cell {
+            self.cells[index] = 0;
+        }
+    }
+
+    /// True if the places ahead of a port are confirmed, or if it is so slow that nothing depends on them.
+    fn leads(&self, port_m: &Axes, port_mps: &Axes) -> bool {
+        let speed_mps = port_mps[..3].iter().map(|v| v * v).sum::<f64>().sqrt();
+        speed_mps < SLOW_MPS
+            || (1..=CELLS_AHEAD).all(|count| {
+                let ahead_s = f64::from(count) * CELL_M / speed_mps;
+                let (cell, index) =
+                    Self::cell(&core::array::from_fn(|a| port_m[a] + ahead_s * port_mps[a]));
+                self.cells[index] == cell
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(z_m: f64) -> Axes {
+        [0.001, -0.001, z_m, 0.0]
+    }
+
+    #[test]
+    fn speed_is_bounded_until_the_way_ahead_was_free() {
+        let (params, mut approach) = (SlaveParams::default(), Approach::new([0.3; AXES]));
+        let seen_mps = [(); 2].map(|()| {
+            let mut seen_mps = 0.0;
+            for mm in 0..40 {
+                let reading = RobotReading {
+                    position_m: at(0.04 - 1e-3 * f64::from(mm)),
+                    force_valid: true,
+                    ..RobotReading::default()
+                };
+                let port = [&reading.position_m, &[0.0, 0.0, -0.1, 0.0]];
+                approach.observe(&params, &reading, &[0.0; AXES], port, 1e-3);
+                if mm == 20 {
+                    seen_mps = approach.speed_mps_max(2);
+                }
+            }
+            seen_mps
+        });
+        let slow_mps = 8.0 / (0.3 * 20_000.0_f64).sqrt();
+        assert!((seen_mps[0] - slow_mps).abs() < 1e-12);
+        assert_eq!(seen_mps[1], 0.3);
+        // at its lower end the way ahead is unknown again
+        assert!(approach.speed_mps_max(2) < 0.11);
+    }
+
+    #[test]
+    fn touched_place_is_not_confirmed() {
+        let mut free = FreePlaces::default();
+        let down = [0.0, 0.0, -0.1, 0.0];
+        for mm in -20..20 {
+            free.confirm(&at(1e-3 * f64::from(mm)));
+        }
+        assert!(free.leads(&at(0.01), &down));
+        free.forget(&at(0.005));
+        assert!(!free.leads(&at(0.01), &down));
+        assert!(free.leads(&at(0.01), &[0.0; AXES]), "it stands");
+    }
+
+    #[test]
+    fn spring_is_released_before_the_limit_is_passed() {
+        let (params, mut approach) = (SlaveParams::default(), Approach::new([0.3; AXES]));
+        let mut push = |force_n: f64| {
+            let reading = RobotReading {
+                contact_force_n: [0.0, 0.0, force_n, 0.0],
+                force_valid: true,
+                ..RobotReading::default()
+            };
+            let at_rest = [&[0.0; AXES]; 2];
+            approach.observe(&params, &reading, &[0.0; AXES], at_rest, 1e-3);
+            approach.spring_n_max(2, 8.0)
+        };
+        assert_eq!(push(0.0), None);
+        assert_eq!(push(0.5), Some(8.0));
+        assert_eq!(push(2.5), Some(0.0), "2 N in a millisecond");
+        assert_eq!(push(2.6), Some(8.0));
+    }
+
+    #[test]
+    fn servo_does_not_drive_a_robot_beyond_its_speed() {
+        let (params, mut approach) = (SlaveParams::default(), Approach::new([0.3; AXES]));
+        let at_rest = [&[0.0; AXES]; 2];
+        let reading = RobotReading::default();
+        approach.observe(&params, &reading, &[0.0; AXES], at_rest, 1e-3);
+        let limit_mps = approach.speed_mps_max(2);
+        let [low_n, high_n] = approach.force_range_n(2, &params, limit_mps);
+        assert!(high_n.abs() < 1e-12, "{high_n}");
+        assert!((low_n + 100.0 * limit_mps).abs() < 1e-12, "{low_n}");
+        assert_eq!(approach.force_range_n(2, &params, 0.5)[1], -12.0);
+    }
+}
