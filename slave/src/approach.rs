@@ -51,6 +51,15 @@ pub fn approach_mps(force_n: f64, mass_kg: f64, wall_npm: f64) -> f64 {
     force_n / (mass_kg * wall_npm).sqrt()
 }
 
+/// Distance within which a robot stops from a speed \[m\]: 3 ms until it reacts, then its declared deceleration of
+/// 20 m/s^2.
+#[must_use]
+pub fn stopping_distance_m(speed_mps: f64) -> f64 {
+    const REACTS_S: f64 = 3e-3;
+    const STOP_MPS2: f64 = 20.0;
+    speed_mps * REACTS_S + speed_mps * speed_mps / (2.0 * STOP_MPS2)
+}
+
 /// State of the approach.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Approach {

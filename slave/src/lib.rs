@@ -14,5 +14,5 @@ mod robot_port;
 mod servo_margin;
 mod tick;
 
-pub use approach::approach_mps;
+pub use approach::{approach_mps, stopping_distance_m};
 pub use tick::{SlaveOutputs, SlaveParams, SlaveState, tick};

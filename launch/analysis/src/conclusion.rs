@@ -8,11 +8,12 @@ use palpate_master::device::HandleKind;
 use palpate_master::device::script::ScriptParams;
 use palpate_session::audit::{self, Audit, PortTraces};
 use palpate_session::config::Config;
-use palpate_transport::Span;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
+use palpate_transport::{Axes, Span};
 
 use super::{Failure, output, table, truth};
+use crate::metrics::robot_limits::RobotExtremes;
 use crate::metrics::{self, SessionFacts, Tally, Traces, norm_xyz};
 use crate::render::peak_press;
 use crate::report::{self, ModeComparison, ReportInput};
@@ -93,31 +94,68 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
         // between the frames of a codec the receiver uses another force than that of the newest one
         summary.link.reconstruction_error = None;
     }
-    let limits = SessionLimits {
-        // the guard limits axis by axis; the peak is that of the three together
-        force_n: norm_xyz(&config.master.guard.force_n_max),
-        uncommanded_motion_mm: stretch_mm(config),
-        active_j: config.coupling.active_j_max,
-        passive: config.coupling.mode.is_passive(),
-    };
+    let limits = judge_robot(config, &tally.robot, &mut summary);
     summary.state_checks(facts, &limits);
     let rehearsed = facts.rehearsal.iter().flat_map(|result| &result.checks);
     summary.checks.extend(rehearsed.cloned());
     (summary, audit)
 }
 
-/// Largest motion of the probe while the robot is not enabled \[mm\]. The port then stands still, and the coupling's
-/// spring holds the probe there. The force limit lets that spring stretch by F_max / K_s on each axis, so the probe
-/// may return by that distance.
-fn stretch_mm(config: &Config) -> f64 {
-    let slave = &config.slave;
-    let spring_npm = |axis: usize| {
-        config
-            .coupling
-            .robot_stiffness_npm(slave.stiffness_npm[axis])
-    };
-    let stretch_m = |axis: usize| slave.guard.force_n_max[axis] / spring_npm(axis);
-    norm_xyz(&[0, 1, 2].map(stretch_m)) * 1e3
+/// Motion of a robot that is not enabled, beyond its stopping distance and its yield, that is accepted \[mm\].
+const MOTION_MM_MAX: f64 = 0.5;
+
+/// Share of a limit of the robot up to which it counts as kept.
+const LIMIT_SHARE: f64 = 1.1;
+
+/// Adds the extremes of the robot to a summary, and returns the limits of its session.
+fn judge_robot(config: &Config, robot: &RobotExtremes, summary: &mut Summary) -> SessionLimits {
+    let (slave, guard) = (&config.slave, &config.slave.guard);
+    let spring_npm = [0, 1, 2].map(|axis: usize| {
+        let own_npm = slave.stiffness_npm[axis];
+        config.coupling.robot_stiffness_npm(own_npm)
+    });
+    let yield_mm = 1e3 * robot.yield_n / spring_npm.into_iter().fold(f64::INFINITY, f64::min);
+    let (tissue_n, tissue_n_max) = nearest_to_limit(&robot.contact_n, &guard.contact_n_max);
+    let (robot_mps, robot_mps_max) = nearest_to_limit(&robot.speed_mps, &guard.velocity_mps_max);
+    let workspace = [&guard.workspace_m_min, &guard.workspace_m_max];
+    if robot.extent_m.is_some() {
+        let safety = &mut summary.safety;
+        safety.yield_mm_max = Some(yield_mm);
+        safety.motion_beyond_stop_mm_max = Some(1e3 * robot.unexplained_m);
+        safety.tissue_force_n_max = Some(tissue_n);
+        safety.robot_speed_mps_max = Some(robot_mps);
+        safety.outside_workspace_mm_max = Some(1e3 * robot.outside_m(workspace));
+        let mass_kg = config.robot.mass_kg();
+        let approaches_mps = (0..3).map(|axis| {
+            let limit_n = guard.contact_n_max[axis];
+            palpate_slave::approach_mps(limit_n, mass_kg[axis], slave.wall_npm_max)
+        });
+        safety.approach_mps_max = approaches_mps.reduce(f64::min);
+    }
+    SessionLimits {
+        // the guard limits axis by axis; the peak is that of the three together
+        force_n: norm_xyz(&config.master.guard.force_n_max),
+        uncommanded_motion_mm: MOTION_MM_MAX + yield_mm,
+        tissue_n: LIMIT_SHARE * tissue_n_max,
+        robot_mps: LIMIT_SHARE * robot_mps_max,
+        active_j: config.coupling.active_j_max,
+        passive: config.coupling.mode.is_passive(),
+    }
+}
+
+/// Value and limit of the axis whose value is the largest share of its limit; NaN is the largest.
+fn nearest_to_limit(values: &Axes, limits: &Axes) -> (f64, f64) {
+    let pairs = values.iter().copied().zip(limits.iter().copied());
+    let share = |(value, limit): (f64, f64)| value / limit;
+    pairs
+        .reduce(|a, b| {
+            if share(b) > share(a) || b.0.is_nan() {
+                b
+            } else {
+                a
+            }
+        })
+        .unwrap_or_default()
 }
 
 /// Judges and measures a session, and writes `summary.json` and `report.html`.

@@ -14,6 +14,7 @@ pub mod impedance;
 pub mod link;
 pub mod loops;
 pub mod press;
+pub(crate) mod robot_limits;
 pub mod signal_offset;
 pub mod stiffness_map;
 pub mod tally;

@@ -21,7 +21,7 @@ pub use check::{Check, CheckBound};
 
 /// Version of the format of [`Summary`]: major when a key changes, minor when one is added. Each check names its own
 /// unit, which may change with any version.
-pub const SCHEMA: &str = "palpate-summary/1.10";
+pub const SCHEMA: &str = "palpate-summary/1.11";
 
 /// JSON schema of [`Summary`], derived from it. After a change of a field, `PALPATE_SCHEMA=write` and the test
 /// `the_schema_file_matches_the_structs` write the file again.
@@ -427,6 +427,23 @@ pub struct SafetySummary {
     /// Largest distance of the probe, in any stretch of ticks in which the robot was not enabled (no fresh frame, no
     /// engaged hand, a stop or a fault), from its position at the start of that stretch \[mm\].
     pub uncommanded_motion_mm_max: Option<f64>,
+    /// Largest stopping distance: that of the robot's speed when it stopped being enabled, at its declared
+    /// deceleration \[mm\].
+    pub stopping_distance_mm_max: Option<f64>,
+    /// Largest distance by which the robot yielded to a changing contact force while it was not enabled \[mm\].
+    pub yield_mm_max: Option<f64>,
+    /// Largest part of a motion while not enabled beyond the stopping distance \[mm\].
+    pub motion_beyond_stop_mm_max: Option<f64>,
+    /// Largest force of the tissue on the probe, on the axis nearest to its limit: the true force of a simulated
+    /// tissue \[N\].
+    pub tissue_force_n_max: Option<f64>,
+    /// Largest speed of the robot over 10 ms, on the axis nearest to its limit \[m/s\].
+    pub robot_speed_mps_max: Option<f64>,
+    /// Largest distance of the probe outside of the workspace \[mm\].
+    pub outside_workspace_mm_max: Option<f64>,
+    /// Bound of the first touch's force: the speed with which the robot approaches unconfirmed places at most, on the
+    /// axis where it is lowest \[m/s\].
+    pub approach_mps_max: Option<f64>,
 }
 
 impl ServoSummary {

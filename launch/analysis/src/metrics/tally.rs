@@ -7,6 +7,7 @@ use palpate_session::audit::SideAccounts;
 use palpate_transport::Span;
 use palpate_transport::trace::{EventFlags, InputFlags, Side, TickRecord};
 
+use super::robot_limits::{RobotExtremes, keep_larger};
 use super::{Traces, norm_xyz};
 use crate::summary::{SafetySummary, TicksBySide};
 
@@ -23,9 +24,6 @@ const LIMITS: [(u32, &str); 7] = [
 
 /// CRTK operating states by number.
 const STATES: [&str; 4] = ["DISABLED", "ENABLED", "PAUSED", "FAULT"];
-
-/// Number of [`STATES`] in which the robot may move.
-const ENABLED: u8 = 1;
 
 /// Counts and extremes over all ticks of both sides.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,9 +45,8 @@ pub struct Tally {
     limit_cycles: u64,
     /// Largest force at the master's port, x to z together \[N\].
     pub(super) peak_force_n: Option<f64>,
-    uncommanded_m: f64,
-    /// Position of the probe when the robot stopped being enabled, while it is not \[m\].
-    standing_m: Option<[f64; 3]>,
+    /// Extremes of the robot.
+    pub(crate) robot: RobotExtremes,
 }
 
 /// Counts of one side.
@@ -97,30 +94,17 @@ impl Tally {
         match record.side {
             Side::Master => {
                 let force_n = norm_xyz(&record.port_force_n);
-                let peak_n = self.peak_force_n.get_or_insert(force_n);
-                *peak_n = larger(*peak_n, force_n);
+                keep_larger(self.peak_force_n.get_or_insert(force_n), force_n);
                 let cycling = |r: &TickRecord| r.events & EventFlags::LIMIT_CYCLE != 0;
                 let began = cycling(record) && !self.master.newest.as_ref().is_some_and(cycling);
                 self.limit_cycles += u64::from(began);
                 self.master.add(record);
             }
             Side::Slave => {
-                self.watch_standstill(record);
+                self.robot.add(record);
                 self.slave.add(record);
             }
         }
-    }
-
-    /// Measures the distance of the probe from its position when the robot stopped being enabled.
-    fn watch_standstill(&mut self, record: &TickRecord) {
-        let [x, y, z, _] = record.position_m;
-        if record.state == ENABLED {
-            self.standing_m = None;
-            return;
-        }
-        let start = *self.standing_m.get_or_insert([x, y, z]);
-        let moved_m = norm_xyz(&[x - start[0], y - start[1], z - start[2]]);
-        self.uncommanded_m = larger(self.uncommanded_m, moved_m);
     }
 
     /// Ticks recorded by each side.
@@ -174,7 +158,9 @@ impl Tally {
             limit_cycles: (self.master.ticks > 0).then_some(self.limit_cycles),
             watchdog_trips: (self.master.ticks + self.slave.ticks > 0)
                 .then_some(self.master.trips + self.slave.trips),
-            uncommanded_motion_mm_max: last.map(|_| self.uncommanded_m * 1e3),
+            uncommanded_motion_mm_max: last.map(|_| self.robot.uncommanded_m * 1e3),
+            stopping_distance_mm_max: last.map(|_| self.robot.stopping_m * 1e3),
+            ..SafetySummary::default()
         }
     }
 }
@@ -194,14 +180,5 @@ impl SideTally {
             |before: TickRecord| before.received_sequence > 0 && !stale(&before) && stale(record);
         self.trips += u64::from(self.newest.is_some_and(tripped));
         self.newest = Some(*record);
-    }
-}
-
-/// Returns the larger of two; unlike `f64::max`, it keeps NaN.
-fn larger(a: f64, b: f64) -> f64 {
-    if a.is_nan() || b.is_nan() {
-        f64::NAN
-    } else {
-        a.max(b)
     }
 }

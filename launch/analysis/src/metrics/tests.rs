@@ -143,6 +143,8 @@ pub(crate) fn summary_of(example: &Example) -> (Audit, Summary) {
 pub(crate) const LIMITS: SessionLimits = SessionLimits {
     force_n: 6.0,
     uncommanded_motion_mm: 10.0,
+    tissue_n: 8.0,
+    robot_mps: 0.3,
     active_j: 0.0,
     passive: true,
 };
@@ -428,4 +430,26 @@ fn a_tally_tick_by_tick_equals_one_of_all_records() {
         tally.add(slave);
     }
     assert_eq!(tally, Tally::of(&traces));
+}
+
+/// A stop at 0.1 m/s may take 0.55 mm; the rest of the motion is judged.
+#[test]
+fn motion_beyond_the_stopping_distance_is_reported_apart() {
+    let mut example = example(true_npm);
+    for record in &mut example.slave[5000..5100] {
+        record.state = 2;
+    }
+    example.slave[5000].velocity_mps = [0.0, 0.1, 0.0, 0.0];
+    example.slave[5050].position_m = example.slave[5000].position_m;
+    example.slave[5050].position_m[1] += 3e-3;
+    example.slave[4000].peak_contact_n[2] = -9.5;
+    let robot = Tally::of(&Traces {
+        master: &example.master,
+        slave: &example.slave,
+    })
+    .robot;
+    near(Some(robot.stopping_m), 0.55e-3, 1e-12);
+    near(Some(robot.contact_n[2]), 9.5, 1e-12);
+    assert!(robot.uncommanded_m >= 3e-3, "{robot:?}");
+    assert!(robot.unexplained_m >= 2.45e-3 - 1e-12, "{robot:?}");
 }

@@ -133,6 +133,13 @@ const GROUPS: [Group; 7] = [
             ("Limit cycles", "limit_cycles"),
             ("Watchdog", "watchdog_trips"),
             ("Uncommanded motion", "uncommanded_motion_mm_max"),
+            ("Stopping distance", "stopping_distance_mm_max"),
+            ("Yield", "yield_mm_max"),
+            ("Motion beyond both", "motion_beyond_stop_mm_max"),
+            ("Force on the tissue", "tissue_force_n_max"),
+            ("Speed of the robot", "robot_speed_mps_max"),
+            ("Outside of the workspace", "outside_workspace_mm_max"),
+            ("Speed of approach, bound", "approach_mps_max"),
         ],
     },
 ];

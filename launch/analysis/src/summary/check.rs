@@ -142,6 +142,9 @@ impl Check {
     }
 }
 
+/// Largest distance of the probe outside of its workspace \[mm\]: a servo that stops at its edge may pass it so far.
+const OUTSIDE_MM_MAX: f64 = 1.0;
+
 /// Largest share of missed ticks: an occasional suspension of the processor is accepted, a machine that is too slow
 /// for 1 kHz is not.
 const MISSED_SHARE_MAX: f64 = 0.05;
@@ -151,8 +154,12 @@ const MISSED_SHARE_MAX: f64 = 0.05;
 pub(crate) struct SessionLimits {
     /// Largest force on the hand \[N\].
     pub force_n: f64,
-    /// Largest motion of a robot that is not enabled \[mm\].
+    /// Largest motion of a robot that is not enabled, beyond its stopping distance \[mm\].
     pub uncommanded_motion_mm: f64,
+    /// Largest force of the tissue on the probe \[N\].
+    pub tissue_n: f64,
+    /// Largest speed of the robot \[m/s\].
+    pub robot_mps: f64,
     /// Energy that the hand may gain from a remote side that is declared as active \[J\].
     pub active_j: f64,
     /// True if the coupling claims passivity; otherwise passivity is not checked.
@@ -198,8 +205,21 @@ impl Summary {
         }
         if has(Side::Slave) {
             let (name, most_mm) = ("motion while not enabled", limits.uncommanded_motion_mm);
-            let moved_mm = self.safety.uncommanded_motion_mm_max;
+            let safety = &self.safety;
+            let moved_mm = safety.motion_beyond_stop_mm_max;
             checks.push(Check::at_most(name, moved_mm, most_mm, "mm"));
+            let (name, force_n) = (
+                "force of the tissue on the probe",
+                safety.tissue_force_n_max,
+            );
+            checks.push(Check::at_most(name, force_n, limits.tissue_n, "N"));
+            let (name, mps) = ("speed of the robot", safety.robot_speed_mps_max);
+            checks.push(Check::at_most(name, mps, limits.robot_mps, "m/s"));
+            let (name, mm) = (
+                "robot outside of its workspace",
+                safety.outside_workspace_mm_max,
+            );
+            checks.push(Check::at_most(name, mm, OUTSIDE_MM_MAX, "mm"));
         }
         if facts.live_parts.is_some() {
             let ticks = self.ticks_by_side.master + self.ticks_by_side.slave;

@@ -122,6 +122,8 @@ fn the_schema_file_matches_the_structs() {
 const LIMITS: SessionLimits = SessionLimits {
     force_n: 6.0,
     uncommanded_motion_mm: 10.0,
+    tissue_n: 8.0,
+    robot_mps: 0.3,
     active_j: 0.0,
     passive: true,
 };
@@ -148,7 +150,10 @@ fn good() -> Summary {
     summary.link.frames_used_back = Some(9);
     summary.link.oneway_bound_ok_fraction = Some(1.0);
     summary.contact.peak_force_n = Some(5.0);
-    summary.safety.uncommanded_motion_mm_max = Some(1.0);
+    summary.safety.motion_beyond_stop_mm_max = Some(1.0);
+    summary.safety.tissue_force_n_max = Some(7.0);
+    summary.safety.robot_speed_mps_max = Some(0.2);
+    summary.safety.outside_workspace_mm_max = Some(0.0);
     summary.safety.limit_cycles = Some(0);
     summary.servo.allocations = Some(0);
     summary.servo.missed_ticks = Some(2);
@@ -173,7 +178,7 @@ type Change = fn(&mut Summary, &mut SessionFacts);
 #[test]
 fn every_check_can_fail_and_none_passes_by_being_absent() {
     assert_eq!(failed(good(), &facts(None)), [""; 0]);
-    let cases: [(&str, Change); 22] = [
+    let cases: [(&str, Change); 25] = [
         ("instants judged", |s, _| s.passivity.instants = 0),
         ("passivity violations", |s, _| s.passivity.violations = None),
         ("passivity violations", |s, _| {
@@ -212,7 +217,16 @@ fn every_check_can_fail_and_none_passes_by_being_absent() {
         }),
         ("limit cycles", |s, _| s.safety.limit_cycles = Some(1)),
         ("motion while not enabled", |s, _| {
-            s.safety.uncommanded_motion_mm_max = None
+            s.safety.motion_beyond_stop_mm_max = None
+        }),
+        ("force of the tissue on the probe", |s, _| {
+            s.safety.tissue_force_n_max = Some(8.1)
+        }),
+        ("speed of the robot", |s, _| {
+            s.safety.robot_speed_mps_max = Some(f64::NAN)
+        }),
+        ("robot outside of its workspace", |s, _| {
+            s.safety.outside_workspace_mm_max = Some(1.1)
         }),
         ("allocations on the servo threads", |s, _| {
             s.servo.allocations = None
