@@ -1,6 +1,7 @@
 //! Latched faults and pauses of the master: force on the hand, and recovery.
 
 use palpate_master::device::{HandleCaps, HandleReading};
+use palpate_master::predict::TwinPredictor;
 use palpate_master::{MasterOutputs, MasterParams, MasterState, tick};
 use palpate_port::TickInputs;
 use palpate_port::inbox::RunIds;
@@ -8,6 +9,9 @@ use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::trace::EventFlags;
 use palpate_transport::{AXES, HapticFrame, Time};
+use palpate_twin::{
+    Reaction, Snapshot, SnapshotError, Tissue, TissueCaps, TissueEnergy, TissueView, Tool, Vec3,
+};
 
 const MS: i64 = 1_000_000;
 
@@ -23,6 +27,7 @@ struct TickInput {
 /// Test bench: a hand at rest while the other side pushes with 2 N.
 struct Bench {
     state: MasterState,
+    mode: Mode,
     tick: u64,
 }
 
@@ -35,6 +40,7 @@ impl Bench {
         };
         let mut bench = Self {
             state: MasterState::new(None, &caps, RunIds::default()),
+            mode: Mode::Direct,
             tick: 0,
         };
         for _ in 0..10 {
@@ -69,7 +75,7 @@ impl Bench {
             ..TickInputs::default()
         };
         let coupling = CouplingParams {
-            mode: Mode::Direct,
+            mode: self.mode,
             ..CouplingParams::default()
         };
         tick(
@@ -137,4 +143,71 @@ fn pause_fades_force_and_disengages() {
         "20 of 50 ms"
     );
     assert!(engaged(&bench.step(TickInput::default())));
+}
+
+/// Tissue that pushes with 1 N along x, and collapses in its 20th step.
+struct Collapsing {
+    steps: u32,
+}
+
+impl Tissue for Collapsing {
+    fn caps(&self) -> TissueCaps {
+        TissueCaps::new("collapsing", 1, 1, 1)
+    }
+
+    fn step(&mut self, _: &[Tool], _: f64, reactions: &mut [Reaction]) {
+        self.steps += 1;
+        let pushed = Reaction {
+            force_n: Vec3::x(),
+            normal: Vec3::x(),
+            contacts: 1,
+            ..Reaction::default()
+        };
+        let collapses = self.steps == 20;
+        reactions.fill(if collapses {
+            Reaction::of_collapse()
+        } else {
+            pushed
+        });
+    }
+
+    fn view(&self) -> TissueView<'_> {
+        TissueView::new(&[], &[], &[], TissueEnergy::default())
+    }
+
+    fn save(&self, _: &mut Snapshot) {}
+
+    fn restore(&mut self, _: &Snapshot) -> Result<(), SnapshotError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn collapsed_twin_latches_a_fault_by_its_own_name() {
+    let tissue = || Box::new(Collapsing { steps: 0 });
+    let mut bench = Bench::pushed();
+    let predictor = TwinPredictor::new(tissue(), tissue());
+    bench.state = MasterState::new(Some(predictor), &HandleCaps::default(), RunIds::default());
+    bench.mode = Mode::Mmt;
+    let causes = EventFlags::TISSUE_COLLAPSED | EventFlags::INVALID_READING;
+    for _ in 0..19 {
+        let output = bench.step(TickInput::default());
+        assert_eq!((output.record.state, output.record.events & causes), (1, 0));
+    }
+    let mut last_n = f64::INFINITY;
+    for tick in 0..200 {
+        let output = bench.step(TickInput::default());
+        assert_eq!(output.record.events & causes, EventFlags::TISSUE_COLLAPSED);
+        assert!(output.record.state == 3 && !engaged(&output), "tick {tick}");
+        let force_n = output.record.port_force_n[0].abs();
+        assert!(force_n <= last_n, "tick {tick} fades");
+        last_n = force_n;
+    }
+    assert!(last_n < 0.1, "{last_n} N");
+    let recovered = bench.step(TickInput {
+        rearm: true,
+        ..TickInput::default()
+    });
+    assert!(engaged(&recovered) && recovered.record.state == 1);
+    assert_eq!(recovered.record.events & causes, 0);
 }

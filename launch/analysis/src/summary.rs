@@ -403,6 +403,8 @@ pub struct SafetySummary {
     pub state: Option<String>,
     /// Faults that latched.
     pub faults: Vec<String>,
+    /// Collapses of the twin and of the simulated tissue that latched a fault; each was rebuilt within its tick.
+    pub tissue_rebuilds: Option<u64>,
     /// Ticks at which each limit acted.
     pub limit_hits: BTreeMap<String, u64>,
     /// Trips of the data watchdog: no fresh frame arrived in time.

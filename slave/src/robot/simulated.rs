@@ -77,6 +77,7 @@ impl<P: Plant> Robot for SimulatedRobot<P> {
         let passed_s = f64::from(steps) * SUBSTEP_S;
         RobotReading {
             edits: self.environment.edits(),
+            tissue_collapsed: self.environment.take_collapse(),
             ..self.plant.read(passed_s, self.environment.energy_j())
         }
     }

@@ -124,6 +124,7 @@ const GROUPS: [Group; 7] = [
         rows: &[
             ("State at the end", "state"),
             ("Faults", "faults"),
+            ("Tissues rebuilt", "tissue_rebuilds"),
             ("Limits", "limit_hits"),
             ("Watchdog", "watchdog_trips"),
             ("Uncommanded motion", "uncommanded_motion_mm_max"),

@@ -45,9 +45,12 @@ const fn has(events: u32, bit: u32) -> bool {
 /// Kind of ticks without a fresh frame.
 const NO_FRAMES: &str = "no frames";
 
-const KINDS: [MarkKind; 11] = [
+const KINDS: [MarkKind; 12] = [
     ("fault", "bad", |r, _| {
         r.state == 3 || has(r.events, EventFlags::INVALID_READING)
+    }),
+    ("tissue collapsed", "bad", |r, _| {
+        has(r.events, EventFlags::TISSUE_COLLAPSED)
     }),
     ("stopped", "bad", |r, _| has(r.given, InputFlags::HALT)),
     (NO_FRAMES, "wait", |r, _| has(r.events, EventFlags::STALE)),
