@@ -1,4 +1,4 @@
-//! Tests of long work that is interrupted by Ctrl-C or a kill: sessions in virtual time, and bench.
+//! Tests of `palpate lab`: long work that is interrupted by Ctrl-C or a kill (also `bench`), and the robot's servo.
 
 mod load_monitor;
 mod ports;
@@ -127,4 +127,55 @@ fn issue_ctrl_c_killed_bench() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
     assert!(report["tissue"].is_null(), "{report}");
     assert!(out.join("bench.json").exists());
+}
+
+/// Output of a session of virtual time without a recording, and its summary if it ran.
+fn session(arguments: &str) -> (Output, Option<Value>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(["lab", "--json", "--no-recording", "--twin", "sheet"])
+        .args(arguments.split_whitespace())
+        .arg("--out")
+        .arg(folder.path())
+        .output()
+        .expect("the binary runs");
+    let summary = serde_json::from_slice(&output.stdout).ok();
+    (output, summary)
+}
+
+/// With a low wave impedance the servo lacked damping also while the robot held its position: 34.7 and 17 mm.
+#[test]
+fn issue_robot_with_low_impedance_swung_while_it_was_held() {
+    // stopping distance from the largest speed, 0.3 m/s, at the force limit of 12 N on 0.3 kg
+    let stopping_mm = 1e3 * 0.3 * 0.3 / (2.0 * 12.0 / 0.3);
+    for case in [
+        "--mode wave --impedance 0.5 --duration 6 --seed 55500011 --tissue free \
+         --set operator.regrip=[{at_s=1.0,grip=\"none\"},{at_s=3.0,grip=\"firm\"}]",
+        "--mode wave --impedance 1 --outage 2,2 --duration 8 --seed 55500025 --tissue free",
+    ] {
+        let (output, summary) = session(case);
+        let summary = summary.unwrap_or_else(|| panic!("{output:?}"));
+        let moved_mm = summary["safety"]["uncommanded_motion_mm_max"]
+            .as_f64()
+            .expect("known");
+        assert!(moved_mm <= stopping_mm + 0.5, "{case}: {moved_mm} mm");
+        assert_eq!(summary["passivity"]["violations"], 0, "{case}");
+    }
+}
+
+/// A stiff servo on a slow drive gave the hand 4 to 10 J.
+#[test]
+fn issue_servo_without_stability_margin_was_accepted() {
+    for case in [
+        "--tissue wall:300 --mode wave --set slave.stiffness_npm=[5000,5000,5000,1000]",
+        "--tissue wall:300 --mode wave-tdpa",
+    ] {
+        let link = "--duration 6 --rtt-ms 12 --jitter-ms 3 --loss 0.05 --seed 91000001";
+        let (output, _) = session(&format!("{case} {link} --set robot.palpator.lag_s=0.005"));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{case}: {stderr}");
+        for part in ["slave.stiffness_npm is ", "at most ", "20000 N/m", "5 ms"] {
+            assert!(stderr.contains(part), "{part}: {stderr}");
+        }
+    }
 }

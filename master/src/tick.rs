@@ -25,6 +25,8 @@ use serde::{Deserialize, Serialize};
 use crate::coupling_schedule::CouplingSchedule;
 use crate::device::{HandleCaps, HandleReading};
 use crate::guard::MasterGuardParams;
+use crate::limit_cycle::{HandSample, LimitCycleDetector};
+use crate::paid_force::ForcePayment;
 use crate::predict::{PredictParams, RemoteReport, TwinPrediction, TwinPredictor};
 
 /// Parameters of the operator's side.
@@ -79,6 +81,7 @@ pub struct MasterState {
     fault: bool,
     /// True if the cause of the latched fault is a collapse of the twin.
     collapsed: bool,
+    limit_cycle: LimitCycleDetector,
 }
 
 /// Quantities of one tick that all axes share.
@@ -90,6 +93,8 @@ struct TickContext<'a> {
     reading: HandleReading,
     /// True if the newest frame of the other side is too old to act on.
     stale: bool,
+    /// True if a limit cycle was detected.
+    cycling: bool,
 }
 
 impl TickContext<'_> {
@@ -102,11 +107,11 @@ impl TickContext<'_> {
         inbox.coupling_inputs(self.coupling, schedule.impedance_nspm, self.at)
     }
 
-    /// True if the force on the hand fades: during a pause, without a hand, or if the force is relayed from the other
-    /// side and its frames are stale.
+    /// True if the force on the hand fades: during a pause or a limit cycle, without a hand, or if the force is relayed
+    /// from the other side and its frames are stale.
     fn force_fades(&self) -> bool {
         let relayed = self.stale && self.coupling.mode.relays_force();
-        self.at.paused || !self.reading.present || relayed
+        self.at.paused || self.cycling || !self.reading.present || relayed
     }
 }
 
@@ -175,7 +180,7 @@ pub fn tick(
     state.schedule.advance(coupling, at.now);
     let coupling = &coupling.with_mode(state.schedule.mode.unwrap_or(coupling.mode));
     let reading = state.accept_reading(coupling.mode, at, reading);
-    state.take_frame(at);
+    let credit_refused = state.take_frame(coupling, at);
     let guard = &params.guard;
     let context = TickContext {
         params,
@@ -183,6 +188,7 @@ pub fn tick(
         at,
         reading,
         stale: state.inbox.is_stale(at.now, guard.stale_s, guard.age_s),
+        cycling: state.limit_cycle.is_active(),
     };
     let prediction = state.predict(&context);
     state.fault |= prediction.collapsed;
@@ -202,6 +208,8 @@ pub fn tick(
         (prediction.updated, EventFlags::TWIN_UPDATED),
         (prediction.extrapolated, EventFlags::DEADLINE_FALLBACK),
         (prediction.blunted, EventFlags::CUTTING_BLOCKED),
+        (credit_refused, EventFlags::CREDIT_REFUSED),
+        (context.cycling, EventFlags::LIMIT_CYCLE),
     ];
     let mut events = conditions.into_iter().fold(0, |events, (active, event)| {
         events | (event * u32::from(active))
@@ -213,6 +221,7 @@ pub fn tick(
         events |= port.events;
     }
     state.written_n = ports.map(|port| port.force_n);
+    state.watch_limit_cycles(&context);
     events |= match (state.fault, state.collapsed) {
         (true, true) => EventFlags::TISSUE_COLLAPSED,
         (true, false) => EventFlags::INVALID_READING,
@@ -302,13 +311,19 @@ impl MasterState {
         }
     }
 
-    /// Takes the newest frame; resets all sums if the peer has restarted.
-    fn take_frame(&mut self, at: &TickInputs) {
+    /// Takes the newest frame; resets all sums if the peer has restarted. Returns true if energy was refused.
+    fn take_frame(&mut self, coupling: &CouplingParams, at: &TickInputs) -> bool {
         if self.inbox.accept(at.frame) == PeerRun::New {
             self.tank.reset_sums();
             self.method.restart();
         }
-        self.tank.receive(&self.inbox.newest().energy_sent_j);
+        let active_j_max = if coupling.mode.is_passive() {
+            coupling.active_j_max
+        } else {
+            f64::INFINITY
+        };
+        let peer_sent_j = &self.inbox.newest().energy_sent_j;
+        self.tank.receive_within(peer_sent_j, active_j_max)
     }
 
     /// Event flag of a retune, while returning waves still carry the former epoch.
@@ -381,32 +396,32 @@ impl MasterState {
             self.fault = true;
             demand = 0.0;
         }
-        let (paid, mut events) = if context.coupling.mode.is_passive() {
-            self.limit_by_energy(axis, demand, velocity, dt_s)
-        } else {
-            (demand, 0)
-        };
-        events |= demanded.events;
-        let force_n = if self.fault {
+        if self.fault {
             self.fading_n[axis] = guard.faded(self.fading_n[axis], dt_s);
-            let fading = self.fading_n[axis];
-            let damped = guard.fault_force(axis, fading, velocity);
-            // a late velocity may have the wrong sign, and then a damper costs energy as well
-            let paid = self.limit_by_energy(axis, damped, velocity, dt_s).0;
-            guard.fault_force(axis, paid, 0.0)
+            demand = guard.fault_force(axis, self.fading_n[axis], velocity);
+        }
+        // after a release the force rises by one period's slew only, however long the tick was
+        let slew_s = if reading.force_released_m.is_some() {
+            PERIOD.s()
         } else {
-            // after a release the force rises by one period's slew only, however long the tick was
-            let rise_s = if reading.force_released_m.is_some() {
-                PERIOD.s()
-            } else {
-                dt_s
-            };
-            let (limited, limit_events) = guard.limit(axis, paid, last, rise_s);
-            events |= limit_events;
-            self.fault |= limit_events & EventFlags::INVALID_READING != 0;
-            self.fading_n[axis] = limited;
-            limited
+            dt_s
         };
+        // a late velocity may have the wrong sign, and then the damper of a fault costs energy as well
+        let limited = context.coupling.mode.is_passive() || self.fault;
+        let payment = ForcePayment {
+            guard,
+            tank: limited.then_some(&self.tank),
+            hold: &self.force_holds[axis],
+            release_s: self.force_hold_s_max,
+            axis,
+            velocity_mps: velocity,
+            dt_s,
+        };
+        let (force_n, events) = payment.pay(demand, last, slew_s);
+        if !self.fault {
+            self.fault = events & EventFlags::INVALID_READING != 0;
+            self.fading_n[axis] = force_n;
+        }
         let written = CommandedForce {
             force_n,
             reserve_j: self.reserve_j(context.coupling, axis, force_n),
@@ -417,7 +432,7 @@ impl MasterState {
             force_n,
             wave_in: demanded.wave_in,
             wave_out,
-            events,
+            events: events | demanded.events,
         }
     }
 
@@ -449,31 +464,22 @@ impl MasterState {
         }
     }
 
-    /// Reduces a force that the tank cannot pay for, and repays a debt by damping.
-    fn limit_by_energy(
-        &self,
-        axis: usize,
-        demand_n: f64,
-        velocity_mps: f64,
-        dt_s: f64,
-    ) -> (f64, u32) {
-        let payable_share = self
-            .tank
-            .payable_fraction(axis, demand_n, &self.force_holds[axis]);
-        let repay = self
-            .tank
-            .repayment_nspm(axis, velocity_mps, dt_s, REPAY_NSPM_MAX);
-        let mut events = if payable_share < 1.0 {
-            EventFlags::TANK_LIMITED
-        } else {
-            0
+    /// Passes the commanded force to the detector of limit cycles.
+    fn watch_limit_cycles(&mut self, context: &TickContext<'_>) {
+        let (coupling, reading) = (context.coupling, &context.reading);
+        let budget_j = coupling.active_j_max;
+        let sample = HandSample {
+            force_n: self.written_n,
+            position_m: reading.position_m,
+            periods: (context.at.dt_s / PERIOD.s()).round() as u32,
+            may_vibrate: budget_j > 0.0 || reading.instrument != Instrument::Blunt,
+            recoverable_j: coupling
+                .mode
+                .is_passive()
+                .then(|| self.tank.recoverable_j(budget_j)),
         };
-        events |= if repay > 0.0 {
-            EventFlags::DEBT_DAMPING
-        } else {
-            0
-        };
-        (demand_n * payable_share + repay * velocity_mps, events)
+        let limit_n = context.params.guard.limit_cycle_n;
+        self.limit_cycle.step(limit_n, &sample);
     }
 
     fn outputs(
@@ -579,6 +585,3 @@ const HAND_MPS2: f64 = 40.0;
 /// Time over which the handle's velocity is smoothed for the friction that charges the tank \[s\]: one step of a
 /// 0.03 mm encoder must not make the force rattle in a resting hand.
 const CHARGE_SMOOTH_S: f64 = 0.015;
-
-/// Largest damping that repays a debt \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
-const REPAY_NSPM_MAX: f64 = 20.0;

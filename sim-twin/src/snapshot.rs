@@ -23,6 +23,14 @@ pub trait SnapshotPart {
     /// Reads the part from the rest of a snapshot.
     fn decode_from(&mut self, from: &mut SnapshotReader<'_>);
 
+    /// Number of real numbers and of integers of a list of parts.
+    fn size_of_slice(all: &[Self]) -> [usize; 2]
+    where
+        Self: Sized,
+    {
+        total_size(all.iter().map(Self::size), None)
+    }
+
     /// Appends a list of parts.
     fn encode_slice(all: &[Self], into: &mut Snapshot)
     where
@@ -152,6 +160,10 @@ macro_rules! numbers {
                 [$count, 0]
             }
 
+            fn size_of_slice(all: &[Self]) -> [usize; 2] {
+                [$count * all.len(), 0]
+            }
+
             fn encode_into(&self, into: &mut Snapshot) {
                 Self::encode_slice(std::slice::from_ref(self), into);
             }
@@ -205,6 +217,10 @@ macro_rules! integer {
                 [0, 1]
             }
 
+            fn size_of_slice(all: &[Self]) -> [usize; 2] {
+                [0, all.len()]
+            }
+
             fn encode_into(&self, into: &mut Snapshot) {
                 let $one = *self;
                 into.integers.push($out);
@@ -230,9 +246,10 @@ integer!(
     integer => integer.checked_sub(1).map(|index| index as u32)
 );
 
+// lists of arrays are lists of their elements: voxel models keep thousands of them
 impl<T: SnapshotPart, const N: usize> SnapshotPart for [T; N] {
     fn size(&self) -> [usize; 2] {
-        total_size(self.iter().map(SnapshotPart::size), None)
+        T::size_of_slice(self)
     }
 
     fn encode_into(&self, into: &mut Snapshot) {
@@ -242,11 +259,23 @@ impl<T: SnapshotPart, const N: usize> SnapshotPart for [T; N] {
     fn decode_from(&mut self, from: &mut SnapshotReader<'_>) {
         T::decode_slice(self, from);
     }
+
+    fn size_of_slice(all: &[Self]) -> [usize; 2] {
+        T::size_of_slice(all.as_flattened())
+    }
+
+    fn encode_slice(all: &[Self], into: &mut Snapshot) {
+        T::encode_slice(all.as_flattened(), into);
+    }
+
+    fn decode_slice(all: &mut [Self], from: &mut SnapshotReader<'_>) {
+        T::decode_slice(all.as_flattened_mut(), from);
+    }
 }
 
 impl<T: SnapshotPart> SnapshotPart for Vec<T> {
     fn size(&self) -> [usize; 2] {
-        total_size(self.iter().map(SnapshotPart::size), None)
+        T::size_of_slice(self)
     }
 
     fn encode_into(&self, into: &mut Snapshot) {

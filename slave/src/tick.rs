@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::guard::{PortMotion, SlaveGuardParams};
 use crate::robot::RobotReading;
+use crate::robot_port::RobotPort;
 
 /// Parameters of the remote side.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -26,8 +27,13 @@ use crate::robot::RobotReading;
 pub struct SlaveParams {
     /// Stiffness K_s of the coupling to the robot, by axis \[N/m\].
     pub stiffness_npm: Axes,
-    /// Damping B_s, by axis \[N s/m\]; impedance matching replaces it.
+    /// Damping B_s, by axis \[N s/m\], near the critical `2 sqrt(m K_s)` of the moving mass m: of a robot that holds
+    /// its position, and while impedance matching does not replace it.
     pub damping_nspm: Axes,
+    /// Least damping by impedance matching, by axis \[N s/m\]; the most is `damping_nspm`.
+    pub matched_nspm_min: Axes,
+    /// Stiffest wall against which the servo must be stable at twice its gains \[N/m\] (teleop E20).
+    pub wall_npm_max: f64,
     /// Limits.
     pub guard: SlaveGuardParams,
 }
@@ -37,6 +43,8 @@ impl Default for SlaveParams {
         Self {
             stiffness_npm: [2000.0, 2000.0, 2000.0, 1000.0],
             damping_nspm: [50.0, 50.0, 50.0, 20.0],
+            matched_nspm_min: [5.0, 5.0, 5.0, 3.0],
+            wall_npm_max: 20_000.0,
             guard: SlaveGuardParams::default(),
         }
     }
@@ -59,9 +67,14 @@ pub struct SlaveOutputs {
 #[derive(Debug, Clone, Default)]
 pub struct SlaveState {
     port_position_m: Axes,
+    /// Distance from the port to the set point of the servo \[m\]: a hold moves the set point, but not the port.
+    relief_m: Axes,
+    /// True while the robot holds its position.
+    holds: bool,
     has_position: bool,
     method: SlaveEnd,
     tank: EnergyTank,
+    robot_port: RobotPort,
     inbox: Inbox,
     fading_n: Axes,
     closed: bool,
@@ -121,6 +134,7 @@ pub fn tick(
 ) -> SlaveOutputs {
     let loose = state.fault || !state.has_position;
     let reading = state.accept_reading(at, reading);
+    state.robot_port.observe(&reading);
     // true if the port was just placed at the robot
     let begins = loose && !state.fault;
     state.take_frame(at);
@@ -148,6 +162,10 @@ pub fn tick(
         reading,
         engaged_for: state.engage(at, stale),
     };
+    let held = std::mem::replace(&mut state.holds, context.engaged_for.is_none());
+    if state.holds && !held {
+        state.release_spring(&context);
+    }
     let mut ports = [PortAxis::default(); AXES];
     let mut events = if stale { EventFlags::STALE } else { 0 };
     events |= match (state.fault, state.collapsed) {
@@ -202,6 +220,7 @@ impl SlaveState {
         self.collapsed = (self.collapsed && !rearmed) || reading.tissue_collapsed;
         if !self.has_position || rearmed {
             self.port_position_m = reading.position_m;
+            self.relief_m = [0.0; AXES];
             self.has_position = true;
         }
         let known = reading.force_valid && reading.contact_force_n.iter().all(|n| n.is_finite());
@@ -243,34 +262,63 @@ impl SlaveState {
         Some(at.now - since)
     }
 
+    /// Releases the servo's spring where a hold begins, down to the force that balances the measured contact. The
+    /// set point moves towards the robot only, so the spring only loses energy, and the port does not move.
+    fn release_spring(&mut self, context: &TickContext<'_>) {
+        let reading = &context.reading;
+        for axis in 0..AXES {
+            let port_m = self.port_position_m[axis];
+            let stretch_m = port_m + self.relief_m[axis] - reading.position_m[axis];
+            let balance_m = -reading.contact_force_n[axis] / context.params.stiffness_npm[axis];
+            let kept_m = balance_m.clamp(stretch_m.min(0.0), stretch_m.max(0.0));
+            self.relief_m[axis] += kept_m - stretch_m;
+        }
+    }
+
+    /// Moves the port of an enabled robot towards the servo's set point, by at most `left_m` and as far as the tank
+    /// pays; the set point stays.
+    fn close_relief(&mut self, context: &TickContext<'_>, axis: usize, left_m: f64, force_n: f64) {
+        let mut moved_m = self.relief_m[axis].clamp(-left_m, left_m);
+        let (cost_j, level_j) = (force_n * moved_m, self.tank.level_j()[axis].max(0.0));
+        if context.coupling.mode.is_passive() && cost_j > level_j {
+            moved_m *= level_j / cost_j;
+        }
+        // work that comes back is not used
+        self.tank.deposit(axis, -(force_n * moved_m).max(0.0));
+        self.relief_m[axis] -= moved_m;
+        self.port_position_m[axis] += moved_m;
+    }
+
     /// Moves one axis of the port.
     fn tick_axis(&mut self, context: &TickContext<'_>, axis: usize) -> PortAxis {
         let (params, reading, moving) = (context.params, &context.reading, context.engaged_for);
         let dt_s = context.at.dt_s;
         let inputs = context.coupling_inputs(&self.inbox);
+        let set_point_m = self.port_position_m[axis] + self.relief_m[axis];
         let pd = PdController {
             stiffness_npm: params.stiffness_npm[axis],
-            damping_nspm: inputs.robot_damping_nspm(axis, params.damping_nspm[axis]),
-            error_m: self.port_position_m[axis] - reading.position_m[axis],
+            damping_nspm: servo_damping_nspm(params, &inputs, axis, moving.is_some()),
+            error_m: set_point_m - reading.position_m[axis],
             robot_velocity_mps: reading.velocity_mps[axis],
             dt_s,
         };
         let robot = RobotAxis {
             axis,
-            port_position_m: self.port_position_m[axis],
+            port_position_m: set_point_m,
             touching: is_touching(reading, axis, &pd),
             contact_force_n: reading.force_valid.then_some(reading.contact_force_n[axis]),
             pd,
         };
         let demand = self.method.demand(&inputs, &robot, &self.tank);
         let mut events = demand.events;
+        // a hold may have its set point outside of the workspace, where the robot was
+        let (position_m, velocity_mps) = match moving {
+            Some(_) => (set_point_m, demand.velocity_mps),
+            None => (self.port_position_m[axis], 0.0),
+        };
         let motion = PortMotion {
-            position_m: self.port_position_m[axis],
-            velocity_mps: if moving.is_some() {
-                demand.velocity_mps
-            } else {
-                0.0
-            },
+            position_m,
+            velocity_mps,
             contact_force_n: reading.contact_force_n[axis],
             speed_share: params.guard.speed_share(moving.map_or(0.0, Span::s)),
             dt_s,
@@ -278,7 +326,14 @@ impl SlaveState {
         let (limited, limit_events) = params.guard.limit_velocity(axis, &motion);
         events |= limit_events;
         let (velocity_mps, force_n, tank_events) =
-            limit_by_energy(context, axis, limited, &pd, &mut self.tank);
+            limit_by_energy(context, axis, limited, &pd, &self.tank);
+        let work_j = -force_n * velocity_mps * dt_s;
+        let returned_j = if context.coupling.mode.is_passive() {
+            self.robot_port.returned_j(work_j)
+        } else {
+            work_j
+        };
+        self.tank.deposit(axis, returned_j);
         events |= tank_events;
         self.port_position_m[axis] += velocity_mps * dt_s;
         self.fading_n[axis] = force_n;
@@ -286,9 +341,15 @@ impl SlaveState {
             axis,
             velocity_mps,
             force_n,
+            work_j: returned_j,
         };
         let tank = &mut self.tank;
         let wave_out = self.method.send(&inputs, &moved, tank);
+        if moving.is_some() {
+            let speed_max = params.guard.velocity_mps_max[axis] * motion.speed_share;
+            let left_m = (speed_max - velocity_mps.abs()).max(0.0) * dt_s;
+            self.close_relief(context, axis, left_m, force_n);
+        }
         PortAxis {
             force_n,
             wave_in: demand.wave_in,
@@ -311,8 +372,8 @@ impl SlaveState {
         let inputs = context.coupling_inputs(&self.inbox);
         let moved = SlavePortMotion {
             axis,
-            velocity_mps: 0.0,
             force_n,
+            ..SlavePortMotion::default()
         };
         let tank = &mut self.tank;
         let wave_out = self.method.send(&inputs, &moved, tank);
@@ -387,13 +448,29 @@ impl SlaveState {
     }
 }
 
-/// Limits velocity and force by the force limit and the tank; deposits the work.
+/// Damping of the servo on one axis: its own in a hold, otherwise that of the method within its range \[N s/m\].
+fn servo_damping_nspm(
+    params: &SlaveParams,
+    inputs: &CouplingInputs<'_>,
+    axis: usize,
+    enabled: bool,
+) -> f64 {
+    let own_nspm = params.damping_nspm[axis];
+    if !enabled {
+        return own_nspm;
+    }
+    let coupled_nspm = inputs.robot_damping_nspm(axis, own_nspm);
+    let least_nspm = params.matched_nspm_min[axis];
+    coupled_nspm.max(least_nspm).min(own_nspm)
+}
+
+/// Limits velocity and force by the force limit and the tank.
 fn limit_by_energy(
     context: &TickContext<'_>,
     axis: usize,
     wanted_mps: f64,
     pd: &PdController,
-    tank: &mut EnergyTank,
+    tank: &EnergyTank,
 ) -> (f64, f64, u32) {
     let force_max = context.params.guard.force_n_max[axis];
     let mut events = 0;
@@ -420,7 +497,6 @@ fn limit_by_energy(
         velocity = paid;
     }
     let force = pd.force(velocity).clamp(-force_max, force_max);
-    tank.deposit(axis, -force * velocity * pd.dt_s);
     (velocity, force, events)
 }
 

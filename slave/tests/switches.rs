@@ -48,7 +48,13 @@ fn step(
         ..TickInputs::default()
     };
     let params = SlaveParams::default();
-    tick(&params, coupling, state, &at, &RobotReading::default())
+    // what stops the robot pushes back, so a hold keeps the spring stretched
+    let reading = RobotReading {
+        contact_force_n: [-7.9, 0.0, 0.0, 0.0],
+        force_valid: true,
+        ..RobotReading::default()
+    };
+    tick(&params, coupling, state, &at, &reading)
 }
 
 /// A session that began in `pspm` stepped from 500 to 2 000 N/m in the tick in which it left it, without a charge for

@@ -132,6 +132,8 @@ class Page:
                        " pictures: palpate.seen.pictures, nodes: palpate.scene.rest_m?.length / 3})")
 
     def at(self, x_m, y_m):
+        """Position on the screen of a place of the surface; a click on a lower button may have scrolled it away."""
+        self.js("scrollTo(0, 0)")
         return self.js(f"palpate.scene.onScreen([{x_m}, {y_m}, palpate.scene.top_m ?? 0])")
 
     def press(self, x_m, y_m, force_n, seconds=90):

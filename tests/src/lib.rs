@@ -1,4 +1,4 @@
-//! What the integration tests in `tests/tests` share.
+//! Parts that the integration tests in `tests/tests` share.
 
 use palpate_session::audit::{Audit, PortTraces, audit};
 use palpate_transport::Span;

@@ -25,26 +25,20 @@ mod restarts_and_blades;
 /// Modes of the tests: the force of the twin, the relayed force, and both.
 const MODES: [Mode; 4] = [Mode::Mmt, Mode::Auto, Mode::Wave, Mode::Tdpa];
 
-/// Largest growth of the force on one axis of the operator in a tick \[N\]: 1000 N/s by the guard.
-const GROWTH_N_MAX: f64 = 1.0;
+/// Largest step of the force on one axis of the operator in a tick \[N\]: 1000 N/s by the guard.
+const STEP_N_MAX: f64 = 1.0;
 
-/// Largest fall in a tick without a demand of an account or controller \[N\]: that of a late wave.
-const FALL_N_MAX: f64 = 1.25;
-
-/// Returns the largest fall in a tick including their demands \[N\]; a force without energy for it is
-/// released at once.
+/// Returns the largest fall in a tick including unpaid ones \[N\]: a force without energy for it is released at once.
 fn fall_n_max(mode: Mode) -> f64 {
     match mode {
         Mode::Mmt | Mode::Auto | Mode::Pspm => 1.0,
-        Mode::Wave | Mode::WaveTdpa => FALL_N_MAX,
+        // that of a late wave
+        Mode::Wave | Mode::WaveTdpa => 1.25,
         Mode::Tank => 2.0,
         // its controller releases all that it cannot dissipate
         _ => 2.2,
     }
 }
-
-/// Events that allow a faster fall: an account without energy, or a passivity controller.
-const EXCUSED: u32 = EventFlags::TANK_LIMITED | EventFlags::PASSIVITY_CONTROL;
 
 fn scene(name: &str) -> String {
     format!("{}/scenes/{name}.toml", env!("CARGO_MANIFEST_DIR"))
@@ -138,7 +132,7 @@ impl SessionTraces {
         for pair in self.master.windows(2) {
             // a force without energy is released at once, and a restarted run has no force
             let anew = pair[1].received_count < pair[0].received_count;
-            let free = pair[1].events & EXCUSED == 0 && !anew;
+            let free = pair[1].events & EventFlags::UNPAID_FALL == 0 && !anew;
             for axis in 0..AXES {
                 let [was, is] = [0, 1].map(|k: usize| pair[k].port_force_n[axis]);
                 let turned = was * is < 0.0;
@@ -154,12 +148,12 @@ impl SessionTraces {
             }
         }
         assert!(
-            growth_n <= GROWTH_N_MAX * (1.0 + 1e-9),
+            growth_n <= STEP_N_MAX * (1.0 + 1e-9),
             "{label}: grew by {growth_n} N"
         );
         assert!(
-            free_n <= FALL_N_MAX,
-            "{label}: fell by {free_n} N without a demand"
+            free_n <= STEP_N_MAX * (1.0 + 1e-9),
+            "{label}: fell by {free_n} N without an event"
         );
         (growth_n, fall_n)
     }

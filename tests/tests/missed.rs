@@ -142,6 +142,8 @@ fn friction_n(tick_span: Span) -> f64 {
     let handle = palpate_master::device::build(&config.operator, 1.0, 1);
     let mut coupling = config.coupling;
     coupling.mode = Mode::Mmt;
+    // the frame below returns energy that the handle never sent
+    coupling.active_j_max = 1.0;
     let run_ids = lab::run_ids(1, Side::Master);
     let mut master = palpate_master::MasterState::new(None, &handle.caps(), run_ids);
     // energy sent by the slave, so that the friction is allowed

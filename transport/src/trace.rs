@@ -53,7 +53,7 @@ impl EventFlags {
     pub const WORKSPACE_LIMIT: u32 = 1 << 4;
     /// The data watchdog has tripped: nothing fresh for too long.
     pub const STALE: u32 = 1 << 5;
-    /// The slew limit acted.
+    /// The slew limit of the force acted.
     pub const SLEW_LIMIT: u32 = 1 << 6;
     /// A reading was not a number or out of its range; the fault latched.
     pub const INVALID_READING: u32 = 1 << 7;
@@ -73,6 +73,13 @@ impl EventFlags {
     pub const CUTTING_BLOCKED: u32 = 1 << 13;
     /// The tissue of this side, the twin or the simulated remote tissue, collapsed and was rebuilt; the fault latched.
     pub const TISSUE_COLLAPSED: u32 = 1 << 14;
+    /// The other side returned more energy than it was sent and its declared budget; the rest was refused (master
+    /// only).
+    pub const CREDIT_REFUSED: u32 = 1 << 16;
+    /// The force on the hand fell faster than its slew limit, as the energy tank could not pay for a slower fall.
+    pub const UNPAID_FALL: u32 = 1 << 17;
+    /// A limit cycle was detected in the force on the hand, which fades until half a second after it.
+    pub const LIMIT_CYCLE: u32 = 1 << 18;
 }
 
 /// Bits of [`TickRecord::given`]: inputs of a tick besides its device's reading and a frame.

@@ -83,6 +83,12 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
         }
     };
     let mut summary = metrics::measure(&traces, &audit, &tally, facts);
+    // an ideal mass reads without noise, and then this is generous
+    let noise_n = config.robot.palpator.sensor.noise_n;
+    summary.passivity.robot_port_tolerance_j = summary
+        .passivity
+        .robot_port_min_j
+        .map(|_| tally.accounts.robot_port_tolerance_j(noise_n));
     if config.codec.is_on() {
         // between the frames of a codec the receiver uses another force than that of the newest one
         summary.link.reconstruction_error = None;
@@ -91,6 +97,7 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
         // the guard limits axis by axis; the peak is that of the three together
         force_n: norm_xyz(&config.master.guard.force_n_max),
         uncommanded_motion_mm: stretch_mm(config),
+        active_j: config.coupling.active_j_max,
         passive: config.coupling.mode.is_passive(),
     };
     summary.state_checks(facts, &limits);

@@ -153,6 +153,16 @@ impl SessionFacts {
         both.filter(move |side| only.is_none_or(|only| only == *side))
     }
 
+    /// Returns the energies that only the record of the other side shows; none if there is no other side.
+    fn not_judged(&self) -> Vec<String> {
+        let others = match self.only_side.filter(|_| !self.without_peer) {
+            None => return Vec::new(),
+            Some(Side::Master) => "energy at the robot's measured port",
+            Some(Side::Slave) => "energy put in by the hand",
+        };
+        vec!["energy in the channel".into(), others.into()]
+    }
+
     /// Returns true if the hand feels the twin, which responds to the present motion; false if it feels the remote
     /// side, which responds to the motion one round trip before. None for a session that switched its method: records
     /// lack the mode of their tick.
@@ -172,9 +182,14 @@ pub fn measure(traces: &Traces<'_>, audit: &Audit, tally: &Tally, facts: &Sessio
     let ticks = ticks_by_side.master.max(ticks_by_side.slave);
     let energies_j = traces.master.iter().map(|r| r.tissue_energy_j);
     let least_j = energies_j.reduce(f64::min);
+    let hand_j = tally.accounts.hand_j();
     let passivity = PassivitySummary {
+        hand_energy_min_j: hand_j.map(|[least_j, _]| least_j),
+        hand_energy_end_j: hand_j.map(|[_, end_j]| end_j),
+        robot_port_min_j: tally.accounts.robot_port_min_j(),
         interventions: (ticks > 0).then_some(tally.interventions),
         twin_internal_energy_min_j: facts.prefilled.twin.method.as_ref().and(least_j),
+        not_judged: facts.not_judged(),
         ..PassivitySummary::of(audit)
     };
     Summary {

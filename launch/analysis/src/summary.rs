@@ -21,7 +21,7 @@ pub use check::{Check, CheckBound};
 
 /// Version of the format of [`Summary`]: major when a key changes, minor when one is added. Each check names its own
 /// unit, which may change with any version.
-pub const SCHEMA: &str = "palpate-summary/1.9";
+pub const SCHEMA: &str = "palpate-summary/1.10";
 
 /// JSON schema of [`Summary`], derived from it. After a change of a field, `PALPATE_SCHEMA=write` and the test
 /// `the_schema_file_matches_the_structs` write the file again.
@@ -154,6 +154,16 @@ pub struct PassivitySummary {
     /// The same by axis: x, y, z, gripper opening \[J\].
     #[cfg_attr(test, schemars(with = "Vec<Option<f64>>"))]
     pub min_channel_energy_per_axis_j: Vec<f64>,
+    /// Least energy that the hand has put in at any tick, all axes together \[J\], from the master's record alone:
+    /// rendered force times motion while the device held it. Below zero, the hand got out more than it had put in.
+    pub hand_energy_min_j: Option<f64>,
+    /// Energy that the hand has put in by the end \[J\].
+    pub hand_energy_end_j: Option<f64>,
+    /// Least energy at the robot's measured port \[J\], from the slave's record alone: received from the master, less
+    /// shipped to it, plus the work that measured force and motion returned. Below zero, the drive was a source.
+    pub robot_port_min_j: Option<f64>,
+    /// Error of the energy at the robot's measured port that noise of the force sensor explains \[J\].
+    pub robot_port_tolerance_j: Option<f64>,
     /// Least energy inside the twin \[J\]. Rounding of a single-precision tissue at rest can make it about -1e-7 J;
     /// the value is reported unchanged, and a negative energy is never counted as energy that the channel may use.
     pub twin_internal_energy_min_j: Option<f64>,
@@ -171,6 +181,9 @@ pub struct PassivitySummary {
     pub missing_ticks: u64,
     /// Records after the end of the shorter side, which cannot be judged.
     pub left_out: u64,
+    /// Energies that need the record of the other side, of a side that is judged alone.
+    #[serde(default)]
+    pub not_judged: Vec<String>,
 }
 
 /// Contact as displayed to the operator, beside the truth.
@@ -181,7 +194,8 @@ pub struct ContactSummary {
     pub peak_force_n: Option<f64>,
     /// Displayed stiffness outside the lump, mean of the sites \[N/m\]: force over depth, without damping and inertia.
     pub displayed_stiffness_npm: Option<f64>,
-    /// Reason for an unknown displayed stiffness, if presses were made.
+    /// Reason for an unknown displayed stiffness, if presses were made or the tissue was not touched; the true
+    /// stiffness of a tissue that was not touched is unknown as well.
     pub stiffness_unknown: Option<String>,
     /// Median length of the last press at each site, by which the site is judged \[s\]. Presses below 0.6 s are quick
     /// pushes, which also display mass and damping.
@@ -407,6 +421,9 @@ pub struct SafetySummary {
     pub tissue_rebuilds: Option<u64>,
     /// Ticks at which each limit acted.
     pub limit_hits: BTreeMap<String, u64>,
+    /// Limit cycles of the force on the hand: a sustained vibration between 8 and 200 Hz, or more energy returned to
+    /// the hand than was stored and in flight. The force fades during each.
+    pub limit_cycles: Option<u64>,
     /// Trips of the data watchdog: no fresh frame arrived in time.
     pub watchdog_trips: Option<u64>,
     /// Largest distance of the probe, in any stretch of ticks in which the robot was not enabled (no fresh frame, no

@@ -100,11 +100,18 @@ fn lump(contact: &ContactSummary, comparison: Option<&ModeComparison>) -> String
 }
 
 fn energy(passivity: &PassivitySummary) -> String {
-    let least = passivity
-        .min_channel_energy_j
-        .map_or("unknown".into(), |j| format!("{j:.1e}"));
-    let violations = count(passivity.violations);
-    format!("least in the channel {least} J, {violations} violations")
+    let least = |energy_j: Option<f64>| energy_j.map_or("unknown".into(), |j| format!("{j:.1e}"));
+    let not_judged = match passivity.not_judged.join(", ") {
+        none if none.is_empty() => none,
+        energies => format!("; not judged without the other side: {energies}"),
+    };
+    format!(
+        "least in the channel {} J, {} violations; put in by the hand {} J, at the robot {} J{not_judged}",
+        least(passivity.min_channel_energy_j),
+        count(passivity.violations),
+        least(passivity.hand_energy_min_j),
+        least(passivity.robot_port_min_j),
+    )
 }
 
 /// Servo statistics; None for virtual time, which has no servo loops.
@@ -145,10 +152,11 @@ pub fn guards(summary: &Summary) -> String {
     } = summary;
     let faults = or(safety.faults.join(", "), "none");
     format!(
-        "limits     {}; watchdog trips {}; faults: {faults}\n\
+        "limits     {}; limit cycles {}; watchdog trips {}; faults: {faults}\n\
          energy     {} ticks with a demand lowered or a debt repaid\n\
          late       {}\n",
         counts(&safety.limit_hits),
+        count(safety.limit_cycles),
         count(safety.watchdog_trips),
         count(passivity.interventions),
         counts(&servo.late_causes),

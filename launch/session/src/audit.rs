@@ -19,6 +19,10 @@ use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{InputFlags, TickRecord};
 use palpate_transport::{AXES, Axes, Span};
 
+mod side_account;
+
+pub use side_account::SideAccounts;
+
 /// Rounding error that a sum over a session may show before it counts as a violation \[J\]; the
 /// limit of the contract.
 pub const TOLERANCE_J: f64 = 1e-9;
@@ -250,7 +254,7 @@ fn slave_energy_out(before: &TickRecord, now: &TickRecord, axis: usize) -> f64 {
 
 /// A sum that keeps its rounding error (Neumaier 1974), so that hours of ticks stay far below
 /// [`TOLERANCE_J`].
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct EnergySum {
     sum_j: Axes,
     rest_j: Axes,

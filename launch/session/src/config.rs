@@ -435,6 +435,7 @@ impl Config {
         for (name, values) in [
             ("slave.stiffness_npm", &self.slave.stiffness_npm),
             ("slave.damping_nspm", &self.slave.damping_nspm),
+            ("slave.matched_nspm_min", &self.slave.matched_nspm_min),
         ] {
             if !values.iter().all(|value| *value > 0.0 && *value <= 1e5) {
                 return Err(format!(
@@ -442,6 +443,10 @@ impl Config {
                 ));
             }
         }
+        let wall_npm = self.slave.wall_npm_max;
+        let in_range = wall_npm.check("slave.wall_npm_max", &(0.0..=1e6), Some("0 to 1e6 N/m"));
+        prefix_error("", in_range)?;
+        prefix_error("", self.slave.check_servo(&self.robot, &self.coupling))?;
         prefix_error("", self.clock.validate())?;
         prefix_error("", self.realtime.validate())?;
         prefix_error("", self.network.validate())

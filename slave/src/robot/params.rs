@@ -1,11 +1,14 @@
 //! Parameters of the simulated robot of a session (ours).
 
+use palpate_port::encoder::low_pass_gain;
+use palpate_transport::clock::PERIOD;
 use palpate_transport::{Axes, FieldError, params};
 use serde::{Deserialize, Serialize};
 
-use super::mass::MassRobot;
+use super::mass::{self, MassRobot};
 use super::palpator::{Palpator, PalpatorParams};
 use super::{Environment, Robot};
+use crate::servo_margin::ServoPlant;
 
 /// Kind of simulated robot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -33,6 +36,29 @@ params! {
 
 fn palpator_is_valid(robot: &RobotParams) -> Result<(), FieldError> {
     robot.palpator.validate()
+}
+
+impl RobotParams {
+    /// One axis of the robot for the stability of its servo.
+    pub(crate) fn servo_plant(&self, axis: usize) -> ServoPlant {
+        let palpator = &self.palpator;
+        match self.kind {
+            RobotKind::Palpator => ServoPlant {
+                mass_kg: palpator.mass_kg[axis],
+                damping_nspm: palpator.damping_nspm[axis],
+                compensated_nspm: palpator.compensated * palpator.damping_nspm[axis],
+                lag_s: palpator.lag_s,
+                velocity_gain: Some(low_pass_gain(palpator.velocity_hz, PERIOD.s())),
+            },
+            RobotKind::Mass => ServoPlant {
+                mass_kg: mass::MASS_KG,
+                damping_nspm: mass::DAMPING_NSPM,
+                compensated_nspm: 0.0,
+                lag_s: 0.0,
+                velocity_gain: None,
+            },
+        }
+    }
 }
 
 /// Builds the robot in its environment; `seed` draws the noise of its sensors. The parameters must

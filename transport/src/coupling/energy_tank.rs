@@ -5,8 +5,11 @@
 //! sent empty it. Transfers travel as cumulative sums that never decrease, so a frame that is lost, late,
 //! repeated or overtaken neither makes nor loses energy. As long as both levels are >= 0, the channel
 //! has never given more energy than it received: `E_ch = level_m + level_s + in flight`.
+//!
+//! A passive peer at rest returns no more than this end shipped, all axes together (teleop E19). So the master
+//! accepts received energy only up to that sum and a declared budget ([`EnergyTank::receive_within`]).
 
-use crate::Axes;
+use crate::{AXES, Axes};
 
 /// Energy that an empty tank pays in a tick \[J\]: a thousandth of the 1 nJ that the passivity audit tolerates.
 const TRICKLE_J: f64 = 1e-12;
@@ -28,6 +31,8 @@ pub struct EnergyTank {
     level_j: Axes,
     sent_j: Axes,
     received_j: Axes,
+    /// Energy sent less energy received, all axes and all runs of the peer together.
+    outstanding_j: f64,
 }
 
 impl EnergyTank {
@@ -49,19 +54,50 @@ impl EnergyTank {
         &self.received_j
     }
 
+    /// Energy that this end may still get, all axes together \[J\]: its levels, and what the peer may still return
+    /// beside a budget for active peers.
+    #[must_use]
+    pub fn recoverable_j(&self, active_j_max: f64) -> f64 {
+        self.level_j.iter().sum::<f64>() + self.outstanding_j + active_j_max
+    }
+
     /// Adds the peer's cumulative energy \[J\]; older or repeated sums change nothing.
     pub fn receive(&mut self, peer_sent_j: &Axes) {
-        for (axis, &sent_j) in peer_sent_j.iter().enumerate() {
-            let gain = sent_j - self.received_j[axis];
-            if gain > 0.0 && gain.is_finite() {
-                self.level_j[axis] += gain;
-                self.received_j[axis] = sent_j;
+        self.receive_within(peer_sent_j, f64::INFINITY);
+    }
+
+    /// Adds the peer's cumulative energy as far as this end sent as much before, and `active_j_max` more, all axes
+    /// together (teleop E19) \[J\]. Returns true if energy was refused; it stays due, so that a later call accepts
+    /// it once this end has sent more.
+    pub fn receive_within(&mut self, peer_sent_j: &Axes, active_j_max: f64) -> bool {
+        let due_j: Axes = core::array::from_fn(|axis| {
+            let due_j = peer_sent_j[axis] - self.received_j[axis];
+            if due_j.is_finite() {
+                due_j.max(0.0)
+            } else {
+                0.0
+            }
+        });
+        let total_j: f64 = due_j.iter().sum();
+        let room_j = self.outstanding_j + active_j_max + TRICKLE_J;
+        let refused = total_j > room_j;
+        for axis in 0..AXES {
+            if !refused && due_j[axis] > 0.0 {
+                self.level_j[axis] += due_j[axis];
+                self.received_j[axis] = peer_sent_j[axis];
+                self.outstanding_j -= due_j[axis];
+            } else if refused {
+                let accepted_j = due_j[axis] * (room_j / total_j).max(0.0);
+                self.level_j[axis] += accepted_j;
+                self.received_j[axis] += accepted_j;
+                self.outstanding_j -= accepted_j;
             }
         }
+        refused
     }
 
     /// Restarts both sums for a peer that restarted. The levels stay; energy in flight to the former
-    /// run is lost, which makes no energy.
+    /// run is lost, which makes no energy, and remains sent for [`Self::receive_within`].
     pub fn reset_sums(&mut self) {
         self.sent_j = Axes::default();
         self.received_j = Axes::default();
@@ -105,6 +141,7 @@ impl EnergyTank {
         self.sent_j[axis] += energy_j;
         let moved_j = self.sent_j[axis] - before_j;
         self.level_j[axis] -= moved_j;
+        self.outstanding_j += moved_j;
         moved_j
     }
 
@@ -251,7 +288,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::AXES;
 
     #[test]
     fn energy_sums_survive_loss_repetition_and_reordering() {
@@ -281,6 +317,33 @@ mod tests {
         assert_eq!((tank.sent_j()[1], tank.received_j()[1]), (0.0, 0.0));
         tank.receive(&[0.0, 0.125, 0.0, 0.0]);
         assert_eq!(tank.level_j()[1], 1.375);
+    }
+
+    #[test]
+    fn active_peer_returns_no_more_than_was_sent_and_its_budget() {
+        let mut tank = EnergyTank::default();
+        assert!(tank.receive_within(&[0.5, 0.0, 0.25, 0.0], 0.0));
+        let accepted_j = |tank: &EnergyTank| tank.level_j().iter().sum::<f64>();
+        assert!(accepted_j(&tank) <= TRICKLE_J);
+        // what is refused is due, first within a budget, then against energy that was sent
+        assert!(tank.receive_within(&[0.5, 0.0, 0.25, 0.0], 0.3));
+        assert!((accepted_j(&tank) - 0.3).abs() < 1e-11);
+        assert!((tank.level_j()[0] - 0.2).abs() < 1e-11);
+        tank.deposit(1, 1.0);
+        tank.transfer(1, 0.45, 0.0);
+        tank.reset_sums();
+        assert!(!tank.receive_within(&[0.3, 0.0, 0.15, 0.0], 0.3));
+        assert!(tank.receive_within(&[5e3; AXES], 0.3));
+        assert!((accepted_j(&tank) - 1.3).abs() < 1e-11);
+    }
+
+    #[test]
+    fn energy_that_comes_back_on_another_axis_is_accepted() {
+        let mut tank = EnergyTank::default();
+        tank.deposit(0, 0.1);
+        tank.transfer(0, 0.1, 0.0);
+        assert!(!tank.receive_within(&[0.0, 0.06, 0.04, 0.0], 0.0));
+        assert!((tank.level_j()[1] - 0.06).abs() < 1e-12);
     }
 
     #[test]

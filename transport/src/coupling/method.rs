@@ -271,6 +271,8 @@ pub struct SlavePortMotion {
     pub velocity_mps: f64,
     /// Coupling force on the robot \[N\].
     pub force_n: f64,
+    /// Work into the channel that was put into the tank \[J\].
+    pub work_j: f64,
 }
 
 /// Energy that one axis of an end may send to the other.

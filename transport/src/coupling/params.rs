@@ -93,6 +93,9 @@ params! {
         /// Cut-off of the filter behind the master's passivity controller, of `tdpa` and `wave-tdpa` \[Hz\];
         /// 0 is none.
         pub control_filter_hz: f64 = 15.0 => (0.0..=500.0, "0 to 500 Hz"),
+        /// Energy that the hand may gain in all from an active remote side: muscles, prestress, edits, or a slave that
+        /// restarts in contact \[J\]. Without a budget, what a remote returns beyond what the hand put in is refused.
+        pub active_j_max: f64 = 0.0 => (0.0..=100.0, "0 to 100 J"),
         /// Changes of the wave impedance while the session runs; last but one, as it is a list of tables.
         pub retune: ImpedanceSchedule = ImpedanceSchedule::default(),
         /// Switches of the method while the session runs.

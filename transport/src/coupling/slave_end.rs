@@ -70,7 +70,7 @@ impl SlaveEnd {
         let wave = wave::backward(inputs.sent_impedance_nspm(axis), v, force_n);
         let sent = self.channel.send(inputs, axis, wave);
         let method = self.channel.active.get_mut();
-        method.record_work(axis, -force_n * v * inputs.dt_s, v * inputs.dt_s);
+        method.record_work(axis, moved.work_j, v * inputs.dt_s);
         method.transfer_back(&mut EnergyTransfer {
             inputs,
             axis,

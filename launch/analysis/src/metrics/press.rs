@@ -13,7 +13,7 @@ use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
 
 use super::{
-    SessionFacts, Site, Traces, detectability, impedance, paired, signal_offset, tracking,
+    SessionFacts, Site, Traces, detectability, impedance, norm_xyz, paired, signal_offset, tracking,
 };
 use crate::summary::ContactSummary;
 
@@ -234,11 +234,30 @@ fn ratio(value: Option<f64>, from: Option<f64>) -> Option<f64> {
     Some(value / from).filter(|share| share.is_finite())
 }
 
+/// Measured force from which the robot touches the tissue \[N\]: ten standard deviations of its sensor's noise.
+const TOUCH_N_MIN: f64 = 0.1;
+
+/// Reason for unknown stiffnesses without a contact.
+const NOT_TOUCHED: &str = "the tissue was not touched";
+
+/// Returns true if the robot touched the tissue, or if its records are not here to tell.
+fn touched(traces: &Traces<'_>) -> bool {
+    let touches = |record: &TickRecord| norm_xyz(&record.tissue_force_n) >= TOUCH_N_MIN;
+    traces.slave.is_empty() || traces.slave.iter().any(touches)
+}
+
 /// Measures the contact as displayed to the operator.
 #[must_use]
 pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
-    let presses = presses(traces.master);
-    let sites = by_site(&presses, &facts.sites);
+    let untouched = !touched(traces);
+    let mut presses = presses(traces.master);
+    if untouched {
+        presses.clear();
+    }
+    let mut sites = by_site(&presses, &facts.sites);
+    for site in sites.iter_mut().filter(|_| untouched) {
+        site.true_npm = None;
+    }
     let truth = |over_lump: bool| {
         let of_kind = sites.iter().filter(|s| s.over_lump == over_lump);
         mean(&of_kind.filter_map(|s| s.true_npm).collect::<Vec<_>>())
@@ -258,6 +277,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
     ContactSummary {
         stiffness_unknown: match displayed {
             Some(_) => None,
+            None if untouched => Some(NOT_TOUCHED.to_owned()),
             None => unknown_reason(&sites),
         },
         press_quick: press_s.map(|press_s| press_s < QUICK_S),
@@ -286,7 +306,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
 /// the lump, and transmission of the contrast. Unknown without a twin, or if too few presses have a stiffness.
 #[must_use]
 pub(crate) fn twin_fidelity(traces: &Traces<'_>, facts: &SessionFacts) -> [Option<f64>; 2] {
-    if facts.feels_twin() != Some(true) {
+    if facts.feels_twin() != Some(true) || !touched(traces) {
         return [None; 2];
     }
     let presses = presses(traces.master);

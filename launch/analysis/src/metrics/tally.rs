@@ -3,6 +3,7 @@
 //! Source: ours. Every input of a summary's checks, beside the audit, is counted here, so that a session longer than
 //! the kept records is still judged as a whole.
 
+use palpate_session::audit::SideAccounts;
 use palpate_transport::Span;
 use palpate_transport::trace::{EventFlags, InputFlags, Side, TickRecord};
 
@@ -10,12 +11,14 @@ use super::{Traces, norm_xyz};
 use crate::summary::{SafetySummary, TicksBySide};
 
 /// Events that are limits, with their names.
-const LIMITS: [(u32, &str); 5] = [
+const LIMITS: [(u32, &str); 7] = [
     (EventFlags::SPEED_LIMIT, "speed"),
     (EventFlags::FORCE_LIMIT, "force"),
     (EventFlags::WORKSPACE_LIMIT, "workspace"),
     (EventFlags::SLEW_LIMIT, "slew"),
     (EventFlags::CONTACT_LIMIT, "contact force"),
+    (EventFlags::CREDIT_REFUSED, "remote energy"),
+    (EventFlags::UNPAID_FALL, "unpaid fall"),
 ];
 
 /// Events that latch a fault, with their names.
@@ -35,6 +38,8 @@ const ENABLED: u8 = 1;
 pub struct Tally {
     master: SideTally,
     slave: SideTally,
+    /// Energy of the hand, and at the robot's measured port.
+    pub(crate) accounts: SideAccounts,
     /// Ticks at which an energy balance lowered a demand or repaid a debt, both sides.
     pub(super) interventions: u64,
     /// Ticks of the master in which the deadline fallback queried the twin without a step.
@@ -45,6 +50,7 @@ pub struct Tally {
     /// Number of the first edit batch that the remote tissue refused.
     pub(super) first_refused_batch: Option<u64>,
     limits: [u64; LIMITS.len()],
+    limit_cycles: u64,
     /// Largest force at the master's port, x to z together \[N\].
     pub(super) peak_force_n: Option<f64>,
     uncommanded_m: f64,
@@ -77,6 +83,7 @@ impl Tally {
 
     /// Counts the next record of a side.
     pub fn add(&mut self, record: &TickRecord) {
+        self.accounts.add(record);
         for (count, (mask, _)) in self.limits.iter_mut().zip(LIMITS) {
             *count += u64::from(record.events & mask != 0);
         }
@@ -101,6 +108,9 @@ impl Tally {
                 let force_n = norm_xyz(&record.port_force_n);
                 let peak_n = self.peak_force_n.get_or_insert(force_n);
                 *peak_n = larger(*peak_n, force_n);
+                let cycling = |r: &TickRecord| r.events & EventFlags::LIMIT_CYCLE != 0;
+                let began = cycling(record) && !self.master.newest.as_ref().is_some_and(cycling);
+                self.limit_cycles += u64::from(began);
                 self.master.add(record);
             }
             Side::Slave => {
@@ -174,6 +184,7 @@ impl Tally {
             faults: faults.collect(),
             tissue_rebuilds: any.then_some(self.master.collapses + self.slave.collapses),
             limit_hits: limit_hits.collect(),
+            limit_cycles: (self.master.ticks > 0).then_some(self.limit_cycles),
             watchdog_trips: any.then_some(self.master.trips + self.slave.trips),
             uncommanded_motion_mm_max: last.map(|_| self.uncommanded_m * 1e3),
         }

@@ -1,6 +1,7 @@
 //! A synthetic session with known answers, also used by the report's tests.
 
 use palpate_session::audit::{PortTraces, audit};
+use palpate_transport::AXES;
 use palpate_transport::trace::{EventFlags, Side};
 
 use super::*;
@@ -43,7 +44,7 @@ fn record(side: Side, tick: i64, delay_ns: i64, npm: &dyn Fn(u16) -> f64) -> Tic
     let (z_m, phase) = motion(tick - 500 - delay_ns / 1_000_000);
     let place = f64::from((phase.max(1) - 1) % 3) * 0.01 - 0.01;
     let force_n = (-z_m).max(0.0) * npm(phase);
-    let position_m = [place, 0.0, z_m, 0.01];
+    let position_m = [place, 0.0, z_m, if tick == 0 { 0.0 } else { 0.01 }];
     let (later_m, _) = motion(tick + 1 - 500 - delay_ns / 1_000_000);
     // an uneven speed separates depth, rate and acceleration
     let rate_mps = (later_m - z_m) * 1e3;
@@ -58,8 +59,10 @@ fn record(side: Side, tick: i64, delay_ns: i64, npm: &dyn Fn(u16) -> f64) -> Tic
         velocity_mps: [0.0, 0.0, rate_mps, 0.0],
         port_position_m: position_m,
         held_to_m: position_m,
-        port_force_n: [0.0, 0.0, -force_n, 0.0],
+        // the hand first closes the gripper: 10 mJ, more than sampled presses give back
+        port_force_n: [0.0, 0.0, -force_n, f64::from(tick == 0)],
         tissue_force_n: [0.0, 0.0, force_n, 0.0],
+        energy_received_j: [if tick == 0 { 0.0 } else { 1.0 }; AXES],
         age_ns: FWD_NS,
         oneway_ns: FWD_NS + (tick * 31 % 5 - 2) * 1_000_000,
         oneway_bound_ns: 3_000_000,
@@ -140,6 +143,7 @@ pub(crate) fn summary_of(example: &Example) -> (Audit, Summary) {
 pub(crate) const LIMITS: SessionLimits = SessionLimits {
     force_n: 6.0,
     uncommanded_motion_mm: 10.0,
+    active_j: 0.0,
     passive: true,
 };
 
@@ -167,6 +171,30 @@ fn stiffness_and_contrast_are_measured() {
     // here the channel adds nothing to the twin
     near(summary.twin.stiffness_error, -0.1, 1e-6);
     near(summary.twin.contrast_transmission, 0.5, 1e-6);
+}
+
+#[test]
+fn a_side_alone_judges_its_own_record_and_names_the_rest() {
+    for (side, other, own) in [
+        (Side::Master, "energy at the robot's measured port", "hand"),
+        (Side::Slave, "energy put in by the hand", "robot"),
+    ] {
+        let mut example = example(true_npm);
+        example.facts.only_side = Some(side);
+        match side {
+            Side::Master => example.slave.clear(),
+            Side::Slave => example.master.clear(),
+        }
+        let (_, mut summary) = summary_of(&example);
+        assert_eq!(summary.passivity.not_judged[1], other);
+        summary.state_checks(&example.facts, &LIMITS);
+        let energies = summary.checks.iter().filter(|check| check.unit == "J");
+        let energies: Vec<_> = energies.map(|check| (check.held, &check.name)).collect();
+        assert!(
+            energies.len() == 1 && energies[0].0 && energies[0].1.contains(own),
+            "{energies:?}"
+        );
+    }
 }
 
 #[test]
@@ -232,10 +260,14 @@ fn events_become_limits_trips_and_updates() {
         record.state = 2;
     }
     example.slave[5050].position_m[1] += 3e-3;
+    for tick in (4000..4500).chain(6000..6010) {
+        example.master[tick].events = EventFlags::LIMIT_CYCLE;
+    }
     let (_, summary) = summary_of(&example);
     assert_eq!(summary.safety.limit_hits["force"], 1);
     assert_eq!(summary.safety.limit_hits["speed"], 0);
     assert_eq!(summary.safety.watchdog_trips, Some(1));
+    assert_eq!(summary.safety.limit_cycles, Some(2));
     assert_eq!(summary.passivity.interventions, Some(100));
     assert_eq!(summary.twin.updates, Some(1));
     assert_eq!(summary.safety.state.as_deref(), Some("ENABLED"));
@@ -334,6 +366,27 @@ fn an_empty_session_has_no_values() {
 }
 
 /// A force that oscillates in a press gives no stiffness, and the summary states the reason.
+#[test]
+fn issue_a_wall_never_touched_had_a_true_stiffness_and_an_error() {
+    let mut example = example(true_npm);
+    for record in &mut example.slave {
+        record.tissue_force_n = [0.01, 0.0, -0.02, 0.0];
+    }
+    let (_, summary) = summary_of(&example);
+    let contact = &summary.contact;
+    let none = [
+        contact.displayed_stiffness_npm,
+        contact.true_stiffness_npm,
+        contact.stiffness_error,
+    ];
+    assert_eq!((none, summary.twin.stiffness_error), ([None; 3], None));
+    assert_eq!(
+        contact.stiffness_unknown.as_deref(),
+        Some("the tissue was not touched")
+    );
+    assert_eq!(contact.sites.len(), 9);
+}
+
 #[test]
 fn issue_a_ringing_press_had_a_wild_stiffness() {
     let mut example = example(true_npm);

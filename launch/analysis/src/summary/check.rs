@@ -153,6 +153,8 @@ pub(crate) struct SessionLimits {
     pub force_n: f64,
     /// Largest motion of a robot that is not enabled \[mm\].
     pub uncommanded_motion_mm: f64,
+    /// Energy that the hand may gain from a remote side that is declared as active \[J\].
+    pub active_j: f64,
     /// True if the coupling claims passivity; otherwise passivity is not checked.
     pub passive: bool,
 }
@@ -176,6 +178,9 @@ impl Summary {
                 self.state_passivity(&mut checks);
             }
         }
+        if limits.passive && !facts.without_peer {
+            self.state_side_accounts(facts, limits, &mut checks);
+        }
         self.state_records(facts, &mut checks);
         if facts.oneway_truth.is_some() {
             let within = self.link.oneway_bound_ok_fraction;
@@ -185,6 +190,10 @@ impl Summary {
         if has(Side::Master) {
             let (name, peak_n) = ("force on the hand", self.contact.peak_force_n);
             checks.push(Check::at_most(name, peak_n, limits.force_n, "N"));
+            if limits.passive {
+                let (name, value) = ("limit cycles", self.safety.limit_cycles);
+                checks.push(Check::is_zero(name, value, "limit cycles"));
+            }
             self.state_edit_batches(has(Side::Slave), &mut checks);
         }
         if has(Side::Slave) {
@@ -248,6 +257,37 @@ impl Summary {
         ] {
             let name = format!("least channel energy, {of}");
             checks.push(Check::at_least(&name, least_j, -TOLERANCE_J, "J"));
+        }
+    }
+
+    /// States the energies of the hand and of the robot's measured port, each from the record of its own side.
+    fn state_side_accounts(
+        &self,
+        facts: &SessionFacts,
+        limits: &SessionLimits,
+        checks: &mut Vec<Check>,
+    ) {
+        let passivity = &self.passivity;
+        let noise_j = passivity.robot_port_tolerance_j.unwrap_or(0.0);
+        for side in facts.sides() {
+            let (name, least_j, granted_j) = match side {
+                Side::Master => (
+                    "least energy put in by the hand",
+                    passivity.hand_energy_min_j,
+                    limits.active_j,
+                ),
+                Side::Slave => (
+                    "least energy at the robot's measured port",
+                    passivity.robot_port_min_j,
+                    noise_j,
+                ),
+            };
+            checks.push(Check::at_least(
+                name,
+                least_j,
+                -TOLERANCE_J - granted_j,
+                "J",
+            ));
         }
     }
 

@@ -122,6 +122,7 @@ fn the_schema_file_matches_the_structs() {
 const LIMITS: SessionLimits = SessionLimits {
     force_n: 6.0,
     uncommanded_motion_mm: 10.0,
+    active_j: 0.0,
     passive: true,
 };
 
@@ -148,10 +149,14 @@ fn good() -> Summary {
     summary.link.oneway_bound_ok_fraction = Some(1.0);
     summary.contact.peak_force_n = Some(5.0);
     summary.safety.uncommanded_motion_mm_max = Some(1.0);
+    summary.safety.limit_cycles = Some(0);
     summary.servo.allocations = Some(0);
     summary.servo.missed_ticks = Some(2);
     summary.servo.records_lost = Some(0);
     summary.passivity.missing_ticks = 2;
+    summary.passivity.hand_energy_min_j = Some(0.0);
+    summary.passivity.robot_port_min_j = Some(-1e-6);
+    summary.passivity.robot_port_tolerance_j = Some(1e-6);
     summary
 }
 
@@ -168,7 +173,7 @@ type Change = fn(&mut Summary, &mut SessionFacts);
 #[test]
 fn every_check_can_fail_and_none_passes_by_being_absent() {
     assert_eq!(failed(good(), &facts(None)), [""; 0]);
-    let cases: [(&str, Change); 18] = [
+    let cases: [(&str, Change); 22] = [
         ("instants judged", |s, _| s.passivity.instants = 0),
         ("passivity violations", |s, _| s.passivity.violations = None),
         ("passivity violations", |s, _| {
@@ -179,6 +184,15 @@ fn every_check_can_fail_and_none_passes_by_being_absent() {
         }),
         ("least channel energy, worst axis", |s, _| {
             s.passivity.min_channel_energy_per_axis_j[1] = f64::NAN;
+        }),
+        ("least energy put in by the hand", |s, _| {
+            s.passivity.hand_energy_min_j = Some(-2e-9);
+        }),
+        ("least energy at the robot's measured port", |s, _| {
+            s.passivity.robot_port_min_j = Some(-2e-6);
+        }),
+        ("least energy at the robot's measured port", |s, _| {
+            s.passivity.robot_port_min_j = None;
         }),
         ("unpaired records, not judged", |s, _| {
             s.passivity.left_out = 9000
@@ -196,6 +210,7 @@ fn every_check_can_fail_and_none_passes_by_being_absent() {
         ("force on the hand", |s, _| {
             s.contact.peak_force_n = Some(f64::NAN)
         }),
+        ("limit cycles", |s, _| s.safety.limit_cycles = Some(1)),
         ("motion while not enabled", |s, _| {
             s.safety.uncommanded_motion_mm_max = None
         }),
@@ -233,7 +248,10 @@ fn every_check_can_fail_and_none_passes_by_being_absent() {
 #[test]
 fn one_side_alone_states_no_check_of_the_channel() {
     let mut summary = good();
-    summary.passivity = PassivitySummary::of(&Audit::default());
+    summary.passivity = PassivitySummary {
+        robot_port_min_j: Some(0.0),
+        ..PassivitySummary::of(&Audit::default())
+    };
     summary.ticks_by_side.master = 0;
     assert_eq!(failed(summary, &facts(Some(Side::Slave))), [""; 0]);
 }
@@ -269,7 +287,7 @@ fn a_mode_that_claims_no_passivity_is_not_judged_by_it() {
         names.collect::<Vec<_>>()
     };
     let (claimed, unclaimed) = (stated(true), stated(false));
-    assert_eq!(claimed.len(), unclaimed.len() + 3);
+    assert_eq!(claimed.len(), unclaimed.len() + 6);
     assert!(claimed.iter().any(|name| name == "passivity violations"));
     assert!(
         !unclaimed

@@ -208,7 +208,9 @@ export class Controls {
 const MODE = (name, now) => (now && now !== name ? `${name}, now ${now}` : name);
 // rows that need two sides
 const CHANNEL_ROWS = ["round trip", "one way", "impedance", "twin confidence", "side", "frames received"];
-const LIMITS = { 1: "energy", 4: "speed", 8: "force", 16: "workspace", 64: "slew", 512: "contact" };
+const LIMITS = { 1: "energy", 4: "speed", 8: "force", 16: "workspace", 64: "slew", 512: "contact", 65536: "remote energy",
+  131072: "unpaid fall",
+  262144: "limit cycle" };
 
 function limits(events) {
   const acting = Object.entries(LIMITS).filter(([bit]) => events & bit);

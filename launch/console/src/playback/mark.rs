@@ -45,12 +45,15 @@ const fn has(events: u32, bit: u32) -> bool {
 /// Kind of ticks without a fresh frame.
 const NO_FRAMES: &str = "no frames";
 
-const KINDS: [MarkKind; 12] = [
+const KINDS: [MarkKind; 14] = [
     ("fault", "bad", |r, _| {
         r.state == 3 || has(r.events, EventFlags::INVALID_READING)
     }),
     ("tissue collapsed", "bad", |r, _| {
         has(r.events, EventFlags::TISSUE_COLLAPSED)
+    }),
+    ("limit cycle", "bad", |r, _| {
+        has(r.events, EventFlags::LIMIT_CYCLE)
     }),
     ("stopped", "bad", |r, _| has(r.given, InputFlags::HALT)),
     (NO_FRAMES, "wait", |r, _| has(r.events, EventFlags::STALE)),
@@ -70,6 +73,9 @@ const KINDS: [MarkKind; 12] = [
     }),
     ("slew limit", "wait", |r, _| {
         has(r.events, EventFlags::SLEW_LIMIT)
+    }),
+    ("unpaid fall", "wait", |r, _| {
+        has(r.events, EventFlags::UNPAID_FALL)
     }),
     ("workspace limit", "wait", |r, _| {
         has(r.events, EventFlags::WORKSPACE_LIMIT)

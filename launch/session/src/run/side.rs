@@ -122,7 +122,6 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let Some(peer) = connect(config, options, inbound_writer)? else {
         return Ok(None);
     };
-    // the terms are served as long as the side runs, and end before the bus
     let (bus, _terms, agreed) = (Arc::new(peer.bus), peer.terms, peer.agreed);
     // the configuration that runs, with the agreed codec, is recorded
     let config = &Config {
@@ -135,7 +134,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let tick = (prepared.begin)(config, edit_port);
     let command_state = Arc::new(CommandState::default());
     let crtk = CrtkPublisher::open(bus.session(), options.side, &command_state)?;
-    let snapshots = open_monitor(monitor, options, prepared.surface, &bus, &command_state)?;
+    let monitor = open_monitor(monitor, options, prepared.surface, &bus, &command_state)?;
     let input = handle_source::start_input(prepared.device, statistics, &bus, &command_state)?;
     let recorder = begin_recording(config, options, prepared.has_table)?;
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
@@ -164,7 +163,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let servo_thread = spawn("servo", move || servo(&realtime, ticks_max, channels, tick))?;
     let outputs = SnapshotOutputs {
         crtk,
-        monitor: snapshots,
+        monitor,
         input,
     };
     let input = outputs.until_ended(&servo_thread, newest, &bus, options);
@@ -229,6 +228,7 @@ fn begin_recording(
 /// Connection to the other side, after the agreement.
 struct ConnectedPeer {
     bus: Bus,
+    /// Serves the terms as long as the side runs; it must end before the bus.
     terms: TermsExchange,
     agreed: AgreedCodec,
 }

@@ -196,6 +196,10 @@ fn displayed_impedance(
     let mut config = config.clone();
     config.duration_s = f64::from(ticks(sweep)) * PERIOD.s();
     config.robot.start_m = trace[0].position_m;
+    // the robot starts in pressed tissue, which returns energy that the handle did not put in
+    config.coupling.active_j_max = 100.0;
+    // the tones are a vibration on purpose
+    config.master.guard.limit_cycle_n = 100.0;
     let robot = robot::build(&config.robot, world, config.seed);
     let release_s = config.operator.force_timeout_s();
     let handle = TracedHandle::new(trace, TraceTracking::Prescribed, release_s);

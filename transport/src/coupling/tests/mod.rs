@@ -114,8 +114,9 @@ proptest! {
             let demand = end.demand(&inputs, &robot, &tank);
             prop_assert!(demand.velocity_mps.is_finite() && demand.wave_in.is_finite());
             let paid = tank.payable_velocity(1, demand.velocity_mps, pd.force_at_rest(), pd.slope_nspm(), 1e-3);
-            tank.deposit(1, -pd.force(paid) * paid * 1e-3);
-            let wave = end.send(&inputs, &SlavePortMotion { axis: 1, velocity_mps: paid, force_n: pd.force(paid) }, &mut tank);
+            let work_j = -pd.force(paid) * paid * 1e-3;
+            tank.deposit(1, work_j);
+            let wave = end.send(&inputs, &SlavePortMotion { axis: 1, velocity_mps: paid, force_n: pd.force(paid), work_j }, &mut tank);
             prop_assert!(wave.is_finite() && end.wave_integral()[1].is_finite());
             prop_assert!(!mode.is_passive() || tank.level_j()[1] >= -1e-12);
         }
