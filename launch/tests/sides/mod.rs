@@ -59,9 +59,10 @@ struct Timed {
 }
 
 /// All such checks. A servo must not lose more of its ticks than a timer without work. A robot whose controller
-/// sleeps longer than its drive's timeout swings back to the held position. Ordinary threads pass the end of one
+/// sleeps longer than its drive's timeout swings back to the held position. A side that stalls ten times a second
+/// gives the other a step of force as often, which is a vibration at the hand. Ordinary threads pass the end of one
 /// side to the other, which records alone until then.
-const TIMED: [Timed; 3] = [
+const TIMED: [Timed; 4] = [
     Timed {
         name: "share of the ticks missed",
         load_of: |load| &load.servos,
@@ -71,6 +72,11 @@ const TIMED: [Timed; 3] = [
         name: "motion while not enabled",
         load_of: |load| &load.servos,
         needs: Needs::Promptness(Span(2_000_000)),
+    },
+    Timed {
+        name: "limit cycles",
+        load_of: |load| &load.servos,
+        needs: Needs::Ticks(0.01),
     },
     Timed {
         name: "unpaired records, not judged",
