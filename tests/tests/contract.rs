@@ -11,6 +11,9 @@ use palpate_scene::Scene;
 use palpate_twin::shape::RegionShape;
 use palpate_twin::{Edit, EditError, Reaction, Snapshot, Tissue, Tool, Vec3};
 
+#[path = "contract/leaps.rs"]
+mod leaps;
+
 /// Longest step of a tissue in this suite, the tick of the servo loops \[s\].
 const DT_S: f64 = 1e-3;
 
@@ -535,98 +538,6 @@ fn steps_without_time_between_steps_change_no_step() {
             extrapolate(subject.tissue.as_mut(), &next);
             let reaction = subject.press(k..k + 1)[0];
             assert_eq!(reaction, expected, "{} {k}", subject.name);
-        }
-    }
-}
-
-/// Drives of a tool: the corners of its path from the place where it just touches \[m\], and its speed \[m/s\]; an
-/// infinite one leaps from corner to corner in a step.
-const DRIVES: [(&[[f64; 3]], f64); 6] = [
-    (&[[-0.02, -0.02, 0.0], [0.02, 0.01, -0.016]], 0.5),
-    (&[[-0.02, -0.02, 0.0], [0.02, 0.01, -0.016]], 2.0),
-    (
-        &[
-            [-0.02, 0.0, -0.005],
-            [0.02, 0.0, -0.005],
-            [-0.02, 0.005, -0.005],
-        ],
-        0.5,
-    ),
-    (&[[0.0, 0.0, 0.01], [0.0, 0.0, -0.012]], f64::INFINITY),
-    (&[[-0.02, -0.02, 0.0], [0.02, 0.01, -0.016]], f64::INFINITY),
-    (
-        &[
-            [0.01, 0.0, -0.008],
-            [-0.01, 0.0, -0.008],
-            [0.01, 0.0, -0.008],
-        ],
-        f64::INFINITY,
-    ),
-];
-
-/// Returns the offsets of the tool in a drive, step by step \[m\]: to its first corner from above, along the path, a
-/// tenth of a second at its end, and away.
-fn drive_m(corners: &[[f64; 3]], speed_mps: f64, dt_s: f64) -> Vec<Vec3> {
-    let above_m = Vec3::new(0.0, 0.0, 0.03);
-    let first_m = Vec3::from(corners[0]);
-    let mut path = vec![above_m, first_m + above_m];
-    let mut go = |to_m: Vec3, speed_mps: f64| {
-        let from_m = *path.last().expect("it has a start");
-        let steps = ((to_m - from_m).norm() / (speed_mps * dt_s))
-            .ceil()
-            .max(1.0);
-        path.extend((1..=steps as u32).map(|k| from_m + (to_m - from_m) * (f64::from(k) / steps)));
-    };
-    go(first_m, 0.1);
-    corners[1..]
-        .iter()
-        .for_each(|&corner| go(corner.into(), speed_mps));
-    let end_m = Vec3::from(corners[corners.len() - 1]);
-    (0..(0.1 / dt_s).ceil() as u32).for_each(|_| go(end_m, 1.0));
-    go(end_m + 2.0 * above_m, 0.1);
-    (0..(0.3 / dt_s).ceil() as u32).for_each(|_| go(above_m, 1.0));
-    path
-}
-
-fn is_state_finite(tissue: &dyn Tissue) -> bool {
-    let view = tissue.view();
-    let mut places = view.positions_m.iter().flatten();
-    let snapshot = Snapshot::of(tissue);
-    places.all(|x| x.is_finite()) && snapshot.numbers.iter().all(|x| x.is_finite())
-}
-
-/// No drive kills a tissue: it is as it was after the tool has left, unless it said that it collapsed; then it is at
-/// rest.
-#[test]
-fn issue_19_fast_and_leaping_tools_leave_the_tissue_alive() {
-    for mut subject in subjects() {
-        let name = subject.name;
-        let fresh = Snapshot::of(subject.tissue.as_ref());
-        let (expected_n, _) = held(&mut subject, (0.0, 3e-3));
-        for (number, (corners, speed_mps)) in DRIVES.into_iter().enumerate() {
-            subject.tissue.restore(&fresh).expect("its own");
-            let mut reaction = [Reaction::default()];
-            let (mut collapses, mut peak_n, mut last_m) = (0, 0.0_f64, None);
-            for offset_m in drive_m(corners, speed_mps, subject.dt_s) {
-                let way_m = offset_m - last_m.replace(offset_m).unwrap_or(offset_m);
-                let mut tool = subject.tool;
-                tool.position_m += offset_m;
-                tool.velocity_mps = way_m / subject.dt_s;
-                subject.tissue.step(&[tool], subject.dt_s, &mut reaction);
-                assert!(is_finite(&reaction[0]), "{name} {number}: {reaction:?}");
-                peak_n = peak_n.max(reaction[0].force_n.norm());
-                collapses += u32::from(reaction[0].collapsed);
-            }
-            assert!(is_state_finite(subject.tissue.as_ref()), "{name} {number}");
-            let (force_n, _) = held(&mut subject, (0.0, 3e-3));
-            println!(
-                "{name} {number}: {collapses} collapses, {peak_n} N, {force_n} of {expected_n} N"
-            );
-            assert!(peak_n < 1e3, "{name} {number}: {peak_n} N");
-            assert!(
-                (force_n / expected_n - 1.0).abs() < 0.03,
-                "{name} {number}: {force_n} N, {expected_n} N when fresh; {collapses} collapses"
-            );
         }
     }
 }

@@ -189,6 +189,17 @@ mod tests {
     }
 
     #[test]
+    fn a_collapsed_tissue_is_marked_as_a_fault_and_by_its_name() {
+        let marks = marks(&slave(3000, |r| {
+            if (500..2000).contains(&r.tick) {
+                (r.state, r.events) = (3, EventFlags::TISSUE_COLLAPSED);
+            }
+        }));
+        let found: Vec<_> = marks.iter().map(|m| (m.kind, m.severity)).collect();
+        assert_eq!(found, [("fault", "bad"), ("tissue collapsed", "bad")]);
+    }
+
+    #[test]
     fn the_number_of_marks_is_limited() {
         let marks = marks(&slave(400_000, |r| {
             r.late_ns = if r.tick.is_multiple_of(200) {

@@ -51,7 +51,10 @@ pub(super) struct Model {
     /// Slowest class in use.
     pub(super) slowest: usize,
     pub(super) extent: f64,
+    /// Speed of the fastest pressure wave.
     pub(super) wave: f64,
+    /// Speed of the slowest shear wave.
+    pub(super) slowest_wave: f64,
     density_kgpm3: f64,
     pub(super) length_m: f64,
     pub(super) stress_pa: f64,
@@ -103,6 +106,7 @@ impl Model {
             slowest: 0,
             extent: extent.fold(0.0, f64::max),
             wave: materials.wave(),
+            slowest_wave: materials.slowest_wave(),
             density_kgpm3: scale.density_kgpm3,
             length_m: scale.length_m,
             stress_pa: scale.stress_pa,

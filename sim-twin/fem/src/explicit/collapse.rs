@@ -5,7 +5,8 @@
 //! tool that is in the tissue then touches nothing until it has left the block: at its depth it would crush the tissue
 //! again.
 //!
-//! A tool that leaps into the tissue follows its path at [`TOOL_SPEED_MAX_MPS`], over as many ticks as that takes.
+//! A tool that leaps into the tissue follows its path at the speed of the slowest shear wave, over as many ticks as that
+//! takes: tissue cannot give way to a faster tool.
 
 use super::ExplicitTissue;
 use super::build::Model;
@@ -13,10 +14,6 @@ use super::mass_scaling::DEMAND_COLLAPSED;
 use super::state::ToolState;
 use palpate_twin::Vec3;
 use palpate_twin::twin::{TissueEnergy, Tool};
-
-/// Largest speed of a tool in the tissue \[m/s\]: above that of any palpation, and about that of shear waves in soft
-/// tissue, which could not give way to a faster tool.
-const TOOL_SPEED_MAX_MPS: f64 = 1.0;
 
 /// Depth at which a tool counts as having left, over its radius.
 const CLEAR_RATIO: f64 = 0.01;
@@ -45,6 +42,8 @@ impl ExplicitTissue {
         }
         let totals = self.energies();
         self.heat = 0.0;
+        // a demand that is not finite left masses that no load explains
+        self.loads.set_loaded(f32::INFINITY);
         self.state.demand = totals.demand;
         self.state.ledger = before.at_rest();
         self.update_masses();
@@ -57,7 +56,7 @@ impl Model {
     pub(super) fn swept(&self, last: &ToolState, tool: &Tool, dt_s: f64) -> Tool {
         let mut from_m = last.position_m;
         let path_m = tool.position_m - from_m;
-        let most_m = TOOL_SPEED_MAX_MPS * dt_s;
+        let most_m = self.slowest_wave * self.length_m / self.time_s * dt_s;
         if !last.present || path_m.norm() <= most_m || self.is_clear(tool) {
             return *tool;
         }

@@ -82,14 +82,13 @@ impl State {
         }
     }
 
-    /// Clears displacements, velocities, memories and contacts.
+    /// Clears displacements, velocities, impulses, memories and contacts.
     pub(super) fn settle(&mut self) {
-        for field in self
-            .motions
-            .iter_mut()
-            .flat_map(|m| m.u.iter_mut().chain(&mut m.v).chain(&mut m.viscous_memory))
-        {
-            field.fill(0.0);
+        for m in &mut self.motions {
+            let fields = m.u.iter_mut().chain(&mut m.v).chain(&mut m.f);
+            fields
+                .chain(&mut m.viscous_memory)
+                .for_each(|field| field.fill(0.0));
         }
         for tool in &mut self.tools {
             (tool.impulse, tool.angular_impulse, tool.energy_j) = ([0.0; 3], [0.0; 3], 0.0);

@@ -162,9 +162,10 @@ impl ExplicitTissue {
                 if old.present {
                     self.state.ledger.dissipated_j += old.energy_j;
                     self.state.ledger.contact_j -= old.energy_j;
-                    self.state.tools[index] = ToolState::default();
                     self.state.stale = true;
                 }
+                // one that is not there has left
+                self.state.tools[index] = ToolState::default();
                 continue;
             };
             if old.expelled && !model.is_clear(tool) {
