@@ -14,21 +14,17 @@ struct Drive {
 /// Plunge of issue 19: from (-20, -20, 8) to (20, 10, -8) mm for a tool of 8 mm.
 const PLUNGE_MM: &[[f64; 3]] = &[[-20.0, -20.0, 0.0], [20.0, 10.0, -16.0]];
 
-const DRIVES: [Drive; 6] = [
+const DRIVES: [Drive; 5] = [
     Drive {
         corners_mm: PLUNGE_MM,
         speed_mps: 0.5,
     },
     Drive {
         corners_mm: PLUNGE_MM,
-        speed_mps: 2.0,
-    },
-    Drive {
-        corners_mm: PLUNGE_MM,
         speed_mps: f64::INFINITY,
     },
     Drive {
-        corners_mm: &[[-20.0, 0.0, -5.0], [20.0, 5.0, -5.0]],
+        corners_mm: &[[-15.0, 0.0, -5.0], [15.0, 5.0, -5.0]],
         speed_mps: 0.5,
     },
     Drive {
@@ -42,7 +38,7 @@ const DRIVES: [Drive; 6] = [
 ];
 
 /// Height of the tool between drives \[mm\].
-const ABOVE_MM: f64 = 20.0;
+const ABOVE_MM: f64 = 12.0;
 /// Time at the end of a path, and between drives \[s\].
 const STAY_S: f64 = 0.02;
 /// Depth \[mm\] and time \[s\] of the press that shows that a tissue lives, and time before it.

@@ -4,7 +4,7 @@
 
 use super::{ExplicitError, ExplicitParams, SAFETY};
 use palpate_geometry::mesh::nested_grid::{GridLevel, NestedGrid};
-use palpate_twin::law::{CellMaterial, Moduli};
+use palpate_twin::law::CellMaterial;
 
 /// Internal units.
 pub(super) struct Scale {
@@ -116,31 +116,19 @@ impl CellMaterials<'_> {
         }
     }
 
-    /// Returns the speed of the fastest pressure wave.
-    pub(super) fn wave(&self) -> f64 {
-        self.speeds(|m| m.lambda_pa + 2.0 * m.mu_pa)
-            .fold(0.0, f64::max)
-    }
-
-    /// Returns the speed of the slowest shear wave.
-    pub(super) fn slowest_wave(&self) -> f64 {
-        self.speeds(|m| m.mu_pa).fold(f64::INFINITY, f64::min)
-    }
-
-    /// Returns the speed in every cell of the wave that a modulus carries.
-    fn speeds(&self, modulus_pa: fn(&Moduli) -> f64) -> impl Iterator<Item = f64> {
-        let unit = self.scale.density_kgpm3 / self.scale.stress_pa;
+    /// Returns the speeds of the slowest and of the fastest pressure wave.
+    pub(super) fn waves(&self) -> [f64; 2] {
         let levels = self.nested.levels.iter().zip(self.cell_materials);
-        levels.flat_map(move |(level, cell_materials)| {
-            unreplaced_cells(level).map(move |(_, cell)| {
-                let CellMaterial {
-                    moduli,
-                    density_kgpm3,
-                    ..
-                } = &cell_materials[cell];
-                (modulus_pa(moduli) / density_kgpm3 * unit).sqrt()
+        let all = levels.flat_map(|(level, cell_materials)| {
+            unreplaced_cells(level).map(|(_, cell)| {
+                let m = &cell_materials[cell].moduli;
+                (m.lambda_pa + 2.0 * m.mu_pa) / cell_materials[cell].density_kgpm3
             })
-        })
+        });
+        let range = all.fold([f64::INFINITY, 0.0], |[low, high], speed2| {
+            [low.min(speed2), high.max(speed2)]
+        });
+        range.map(|speed2| (speed2 * self.scale.density_kgpm3 / self.scale.stress_pa).sqrt())
     }
 }
 
