@@ -5,8 +5,8 @@
 //! tool that is in the tissue then touches nothing until it has left the block: at its depth it would crush the tissue
 //! again.
 //!
-//! A tool that leaps into the tissue follows its path at [`TOOL_SPEED_RATIO`], over as many ticks as that takes: tissue
-//! cannot give way to a faster tool.
+//! A tool leaps if it moves by more than the shortest edge of a cell in a tick. It then follows its path at the speed of
+//! the slowest shear wave, over as many ticks as that takes: tissue cannot give way to a faster tool.
 
 use super::ExplicitTissue;
 use super::build::Model;
@@ -14,10 +14,6 @@ use super::mass_scaling::DEMAND_COLLAPSED;
 use super::state::ToolState;
 use palpate_twin::Vec3;
 use palpate_twin::twin::{TissueEnergy, Tool};
-
-/// Largest speed of a tool in the tissue, over that of the slowest pressure wave. It is the strain of the front that the
-/// tool sends ahead: squeezed to half.
-const TOOL_SPEED_RATIO: f64 = 0.5;
 
 /// Depth at which a tool counts as having left, over its radius.
 const CLEAR_RATIO: f64 = 0.01;
@@ -60,8 +56,8 @@ impl Model {
     pub(super) fn swept(&self, last: &ToolState, tool: &Tool, dt_s: f64) -> Tool {
         let mut from_m = last.position_m;
         let path_m = tool.position_m - from_m;
-        let most_m = TOOL_SPEED_RATIO * self.slowest_wave * self.length_m / self.time_s * dt_s;
-        if !last.present || path_m.norm() <= most_m || self.is_clear(tool) {
+        let most_m = self.slowest_shear_wave * self.length_m / self.time_s * dt_s;
+        if !last.present || path_m.norm() <= self.length_m.max(most_m) || self.is_clear(tool) {
             return *tool;
         }
         // nothing resists above the block
