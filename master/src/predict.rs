@@ -136,6 +136,8 @@ pub struct TwinPrediction {
     pub updated: bool,
     /// True if the force was extrapolated and the twin was not stepped.
     pub extrapolated: bool,
+    /// True if the twin or its shadow collapsed in this step and was rebuilt.
+    pub collapsed: bool,
     /// True if an instrument acted as a blunt tool, because the remote tissue may differ from the twin.
     pub blunted: bool,
     /// True if the instrument is of another kind than in the last step: the force on the former one ends at once.
@@ -288,8 +290,8 @@ impl TwinPredictor {
             edits.record(&self.twin.view(), None);
         }
         (self.extrapolated_last, self.in_contact) = (false, reaction.contacts > 0);
-        let robot_in_contact =
-            remote.is_some_and(|remote| self.learn_from_report(params, remote, step_s));
+        let expected = remote.map(|remote| self.learn_from_report(params, remote, step_s));
+        let robot_in_contact = expected.is_some_and(|expected| expected.contacts > 0);
         let learning = Learning::get_or_new(&mut self.learning, params);
         let place_m = place_m(handle);
         let press = without_edge_force(&reaction);
@@ -321,19 +323,20 @@ impl TwinPredictor {
         TwinPrediction {
             instrument_changed: instrument_kinds[0] != instrument_kinds[1],
             updated: correction_completed || morphed,
+            collapsed: reaction.collapsed || expected.is_some_and(|expected| expected.collapsed),
             blunted: *blunted,
             parked_tool: parked,
             ..self.prediction(params, handle, &reaction)
         }
     }
 
-    /// Steps the shadow at the robot's position and learns from the difference; true if the robot is in contact.
+    /// Steps the shadow at the robot's position and learns from the difference; returns the shadow's reaction.
     fn learn_from_report(
         &mut self,
         params: &PredictParams,
         remote: &RemoteReport,
         step_s: f64,
-    ) -> bool {
+    ) -> Reaction {
         let (shadow, twin) = (self.shadow.as_mut(), self.twin.as_ref());
         let topology_agrees = self
             .edits
@@ -341,7 +344,7 @@ impl TwinPredictor {
             .is_none_or(|edits| edits.sync_shadow(shadow, twin, remote.edits));
         let expected = touch_tissue(self.shadow.as_mut(), params, &remote.probe, step_s);
         let learning = Learning::get_or_new(&mut self.learning, params);
-        if params.update && topology_agrees {
+        if params.update && topology_agrees && !expected.collapsed {
             learn_from_robot(params, learning, &expected, remote);
         }
         if (params.estimate || params.local != LocalModel::Twin)
@@ -352,7 +355,7 @@ impl TwinPredictor {
                 (remote.probe.position_m, remote.probe.velocity_mps);
             self.contact_estimator.add_sample(z, vz, force_n);
         }
-        expected.contacts > 0
+        expected
     }
 
     /// Returns the tool of a handle's reading, before a step; swaps the tools if the reading demands it. Only the twin

@@ -79,6 +79,8 @@ pub struct MasterState {
     /// Number of the frame that the twin used last.
     twin_sequence: u64,
     fault: bool,
+    /// True if the cause of the latched fault is a collapse of the twin.
+    collapsed: bool,
     limit_cycle: LimitCycleDetector,
 }
 
@@ -189,6 +191,8 @@ pub fn tick(
         cycling: state.limit_cycle.is_active(),
     };
     let prediction = state.predict(&context);
+    state.fault |= prediction.collapsed;
+    state.collapsed |= prediction.collapsed;
     // a stale frame is no evidence of the delay, which then counts as unknown
     let rtt_s = state.inbox.sync().rtt_latest().filter(|_| !context.stale);
     let twin = TwinInputs {
@@ -218,17 +222,17 @@ pub fn tick(
     }
     state.written_n = ports.map(|port| port.force_n);
     state.watch_limit_cycles(&context);
-    events |= if state.fault {
-        EventFlags::INVALID_READING
-    } else {
-        0
+    events |= match (state.fault, state.collapsed) {
+        (true, true) => EventFlags::TISSUE_COLLAPSED,
+        (true, false) => EventFlags::INVALID_READING,
+        (false, _) => 0,
     };
     state.outputs(&context, &ports, &prediction, events)
 }
 
 impl MasterState {
     /// Charges the work of the force that was held since the last tick; latches a fault if the reading
-    /// is not usable.
+    /// is not usable, and clears one by the command after a usable reading.
     fn accept_reading(
         &mut self,
         mode: Mode,
@@ -239,8 +243,9 @@ impl MasterState {
         let usable = reading.is_plausible();
         if usable {
             self.fault &= !at.rearm;
+            self.collapsed &= self.fault;
         } else {
-            self.fault = true;
+            (self.fault, self.collapsed) = (true, false);
             reading = HandleReading {
                 position_m: self.position_m,
                 ..HandleReading::default()

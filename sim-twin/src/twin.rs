@@ -107,9 +107,21 @@ pub struct Reaction {
     pub mesh_error_n: Option<f64>,
     /// Number of separate contacts (nodes or faces).
     pub contacts: u32,
+    /// True if the tissue collapsed in this step and was rebuilt: its numbers had left what its model can represent.
+    /// The reactions to all tools say so, and have no force.
+    pub collapsed: bool,
 }
 
 impl Reaction {
+    /// Reaction of a tissue that collapsed in this step.
+    #[must_use]
+    pub fn of_collapse() -> Self {
+        Self {
+            collapsed: true,
+            ..Self::default()
+        }
+    }
+
     /// Reaction after the tool has moved by `travel_m` \[m\] while no time passed: the force changes
     /// along the normal with the local stiffness, never pulls, and is zero without contact.
     #[must_use]
@@ -132,6 +144,7 @@ impl Reaction {
             } else {
                 Vec3::zeros()
             },
+            collapsed: false,
             ..*self
         }
     }
@@ -166,6 +179,30 @@ impl TissueEnergy {
     #[inline]
     pub fn stored_j(&self) -> f64 {
         self.kinetic_j + self.elastic_j + self.contact_j
+    }
+
+    /// Sum of all terms \[J\], which is finite only if each is.
+    #[must_use]
+    #[inline]
+    pub fn sum_j(&self) -> f64 {
+        let flows_j = self.tool_work_j + self.dissipated_j + self.edit_j + self.mass_j;
+        self.stored_j() + flows_j + self.residual_j
+    }
+
+    /// Balance after the tissue was set to rest: what was stored counts as dissipated. One that is not finite begins
+    /// again.
+    #[must_use]
+    pub fn at_rest(&self) -> Self {
+        if !self.sum_j().is_finite() {
+            return Self::default();
+        }
+        Self {
+            kinetic_j: 0.0,
+            elastic_j: 0.0,
+            contact_j: 0.0,
+            dissipated_j: self.dissipated_j + self.stored_j(),
+            ..*self
+        }
     }
 }
 

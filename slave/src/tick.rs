@@ -87,6 +87,8 @@ pub struct SlaveState {
     engaged_since: Option<Time>,
     sequence: u64,
     fault: bool,
+    /// True if the cause of the latched fault is a collapse of the simulated tissue.
+    collapsed: bool,
     /// Edit batches applied to or refused by the tissue.
     finished_batches: u64,
 }
@@ -177,10 +179,10 @@ pub fn tick(
     }
     let mut ports = [PortAxis::default(); AXES];
     let mut events = if stale { EventFlags::STALE } else { 0 };
-    events |= if state.fault {
-        EventFlags::INVALID_READING
-    } else {
-        0
+    events |= match (state.fault, state.collapsed) {
+        (true, true) => EventFlags::TISSUE_COLLAPSED,
+        (true, false) => EventFlags::INVALID_READING,
+        (false, _) => 0,
     };
     for (axis, port) in ports.iter_mut().enumerate() {
         *port = if state.fault {
@@ -211,10 +213,11 @@ fn coupling_inputs<'a>(
 }
 
 impl SlaveState {
-    /// Validated reading; latches a fault and returns the last port position if it is not plausible.
+    /// Validated reading; latches a fault if the tissue collapsed, or if it is not plausible, and then returns the last
+    /// port position.
     fn accept_reading(&mut self, at: &TickInputs, reading: &RobotReading) -> RobotReading {
         if !is_plausible(&reading.position_m, &reading.velocity_mps) {
-            self.fault = true;
+            (self.fault, self.collapsed) = (true, false);
             return RobotReading {
                 position_m: self.port_position_m,
                 edits: reading.edits,
@@ -224,7 +227,8 @@ impl SlaveState {
         // A fault leaves the port in place and the robot loose. After a re-arm, and at the start of a run, the port is
         // placed at the robot with no force in this tick, so this needs no energy.
         let rearmed = self.fault && at.rearm;
-        self.fault &= !rearmed;
+        self.fault = (self.fault && !rearmed) || reading.tissue_collapsed;
+        self.collapsed = (self.collapsed && !rearmed) || reading.tissue_collapsed;
         if !self.has_position || rearmed {
             self.port_position_m = reading.position_m;
             self.relief_m = [0.0; AXES];

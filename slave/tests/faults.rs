@@ -18,6 +18,7 @@ struct Bench {
     tick: u64,
     robot_m: f64,
     robot_mps: f64,
+    collapsed: bool,
 }
 
 impl Bench {
@@ -31,6 +32,7 @@ impl Bench {
             tick: 0,
             robot_m: 0.0,
             robot_mps: 0.0,
+            collapsed: false,
         }
     }
 
@@ -58,6 +60,7 @@ impl Bench {
         let reading = RobotReading {
             position_m: [self.robot_m + broken, 0.0, 0.0, 0.0],
             velocity_mps: [self.robot_mps, 0.0, 0.0, 0.0],
+            tissue_collapsed: self.collapsed,
             ..RobotReading::default()
         };
         let params = SlaveParams::default();
@@ -137,4 +140,28 @@ fn rearming_needs_a_plausible_reading_and_starts_without_force() {
         assert!(next.force_n[0].abs() < 0.5, "{mode:?}: {:?}", next.force_n);
         assert_eq!(next.record.events & EventFlags::INVALID_READING, 0);
     }
+}
+
+#[test]
+fn collapsed_tissue_latches_a_fault_by_its_own_name() {
+    let (mut bench, before) = Bench::pressed(Mode::Mmt);
+    let mut last_n = before.force_n[0];
+    for tick in 0..200 {
+        bench.collapsed = tick == 0;
+        let out = bench.step(0.01, true, false);
+        let causes = EventFlags::TISSUE_COLLAPSED | EventFlags::INVALID_READING;
+        assert_eq!(out.record.events & causes, EventFlags::TISSUE_COLLAPSED);
+        assert_eq!(out.record.state, 3);
+        assert!(out.frame.flags & FrameFlags::FAULT != 0);
+        assert_eq!(out.record.port_position_m, before.record.port_position_m);
+        assert!(out.force_n[0] < last_n, "tick {tick} fades");
+        last_n = out.force_n[0];
+    }
+    // a command in the tick of another collapse clears nothing
+    bench.collapsed = true;
+    assert_eq!(bench.step(0.01, true, true).record.state, 3);
+    bench.collapsed = false;
+    let out = bench.step(0.01, true, true);
+    assert_eq!((out.record.state, out.force_n), (1, [0.0; AXES]));
+    assert_eq!(out.record.events & EventFlags::TISSUE_COLLAPSED, 0);
 }

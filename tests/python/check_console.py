@@ -21,6 +21,16 @@ from browser import Page, Session, hold, judged, launched
 
 STOP_MS = 50
 HALT = 1 << 6
+# what the page shows of a robot's side whose tissue has collapsed
+COLLAPSED = """(async () => {
+    const { Controls } = await import(new URL("controls.js", document.baseURI));
+    const { seen, pointer } = palpate;
+    const slave = { ...seen.state.slave, spoken: 1, ordered: 1, state: 3, events: 1 << 14 };
+    const held = { pointer, rates: {}, rate: Controls.prototype.rate };
+    Controls.prototype.state.call(held, { ...seen.state, slave }, seen);
+    const pill = document.getElementById("slave-state");
+    return [pill.textContent, pill.dataset.mood];
+})()"""
 
 
 def stand_still(out):
@@ -58,6 +68,8 @@ def with_pages(arguments, browser, numbers, of):
     numbers["load_s"] = round(time.monotonic() - began, 2)
     first.until("palpate.seen.state.slave.spoken === 1", "both sides are shown", 40)
     rest = first.js("palpate.scene.positions.array.reduce((low, z, at) => at % 3 == 2 ? Math.min(low, z) : low, 1)")
+    shown = first.js(COLLAPSED)
+    hold(shown == ["slave fault: tissue collapsed, rebuilt", "bad"], f"a tissue that collapses is named: {shown}")
     first.press(0.0, 0.0, 1.0)
     numbers["force_n"] = round(first.force(), 2)
     first.until("palpate.scene.positions.array.some((z, at) => at % 3 == 2 && palpate.scene.rest_m[at] - z > 0.001)",

@@ -11,6 +11,9 @@ use palpate_scene::Scene;
 use palpate_twin::shape::RegionShape;
 use palpate_twin::{Edit, EditError, Reaction, Snapshot, Tissue, Tool, Vec3};
 
+#[path = "contract/leaps.rs"]
+mod leaps;
+
 /// Longest step of a tissue in this suite, the tick of the servo loops \[s\].
 const DT_S: f64 = 1e-3;
 

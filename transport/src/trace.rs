@@ -71,6 +71,8 @@ impl EventFlags {
     /// Cutting is blocked and the instrument only presses: the remote tissue is not confirmed to match the twin, or
     /// there is no room for further edit batches (master only).
     pub const CUTTING_BLOCKED: u32 = 1 << 13;
+    /// The tissue of this side, the twin or the simulated remote tissue, collapsed and was rebuilt; the fault latched.
+    pub const TISSUE_COLLAPSED: u32 = 1 << 14;
     /// The other side returned more energy than it was sent and its declared budget; the rest was refused (master
     /// only).
     pub const CREDIT_REFUSED: u32 = 1 << 16;
@@ -108,6 +110,8 @@ impl InputFlags {
     pub const EDIT_REFUSED: u32 = 1 << 10;
     /// The operator put down the tool and took the other one.
     pub const TOOL_SWAPPED: u32 = 1 << 11;
+    /// The simulated tissue collapsed since the last tick and was rebuilt (slave).
+    pub const TISSUE_COLLAPSED: u32 = 1 << 12;
 }
 
 message! {

@@ -417,6 +417,8 @@ pub struct SafetySummary {
     pub state: Option<String>,
     /// Faults that latched.
     pub faults: Vec<String>,
+    /// Collapses of the twin and of the simulated tissue that latched a fault; each was rebuilt within its tick.
+    pub tissue_rebuilds: Option<u64>,
     /// Ticks at which each limit acted.
     pub limit_hits: BTreeMap<String, u64>,
     /// Limit cycles of the force on the hand: a sustained vibration between 8 and 200 Hz, or more energy returned to

@@ -60,6 +60,7 @@ pub(super) fn named(name: &str) -> Option<PageResource> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palpate_transport::trace::EventFlags;
 
     #[test]
     fn files_are_found_by_their_exact_names_only() {
@@ -73,6 +74,20 @@ mod tests {
             "Index.html",
         ] {
             assert!(named(none).is_none(), "{none}");
+        }
+    }
+
+    #[test]
+    fn events_of_the_page_have_the_bits_of_the_records() {
+        let (_, wire) = named("wire.js").expect("a file of the page");
+        let wire = String::from_utf8_lossy(&wire);
+        let events = [
+            ("STALE", EventFlags::STALE),
+            ("TISSUE_COLLAPSED", EventFlags::TISSUE_COLLAPSED),
+        ];
+        for (name, event) in events {
+            let line = format!("export const {name} = 1 << {};", event.trailing_zeros());
+            assert!(wire.contains(&line), "{line}");
         }
     }
 

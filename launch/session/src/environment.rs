@@ -22,6 +22,8 @@ pub(crate) struct TissueEnvironment {
     since_s: f64,
     last: Reaction,
     last_at_m: Vec3,
+    /// True if the tissue collapsed since this was read.
+    collapsed: bool,
     /// Log of finished edit batches, refused ones without their changes; none if the tissue cannot be edited.
     log: Option<EditBatchLog>,
     /// The master's run that sent the last batch, and the number of batches before that run.
@@ -42,6 +44,7 @@ impl TissueEnvironment {
             since_s: 0.0,
             last: Reaction::default(),
             last_at_m: Vec3::zeros(),
+            collapsed: false,
             last_author: (0, 0),
         }
     }
@@ -73,6 +76,7 @@ impl Environment for TissueEnvironment {
             let mut reactions = [Reaction::default()];
             self.tissue.step(&[tool], step_s, &mut reactions);
             [self.last] = reactions;
+            self.collapsed |= self.last.collapsed;
             self.last_at_m = tool.position_m;
         }
         let reaction = self.last.extrapolated(&(tool.position_m - self.last_at_m));
@@ -82,6 +86,10 @@ impl Environment for TissueEnvironment {
 
     fn energy_j(&self) -> f64 {
         self.tissue.view().energy.stored_j()
+    }
+
+    fn take_collapse(&mut self) -> bool {
+        std::mem::take(&mut self.collapsed)
     }
 
     fn apply_batch(&mut self, batch: &EditBatch) -> bool {

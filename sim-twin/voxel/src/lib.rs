@@ -10,6 +10,7 @@
 //! | [`nodes`], [`limits`], [`material`] | nodes and links, limits of links, materials |
 //! | `stencil`, `uniform_run`, `gauss_seidel`, `simd`, `active_set` | relaxation passes over the runs that are not settled |
 //! | [`chainmail`], `bucket_queue` | propagation that keeps all limits |
+//! | `collapse` | return to rest if a number is no longer finite |
 //! | `touch`, `friction` | contact, friction and grasp of tools |
 //! | `instruments`, `blade`, `knife`, `carve`, `join`, `tear`, `stiffen` | instruments, cutting forces and edits |
 //! | [`edits`], `topology_editor`, `pieces`, `node_runs`, [`piece_search`] | undo log and connected pieces |
@@ -25,6 +26,7 @@ mod blade;
 mod bucket_queue;
 mod carve;
 pub mod chainmail;
+mod collapse;
 pub mod edits;
 mod friction;
 mod gauss_seidel;

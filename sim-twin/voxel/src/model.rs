@@ -159,7 +159,9 @@ impl Tissue for VoxelModel {
             self.extrapolation.extrapolate(tools, reactions);
             return;
         }
+        let before = self.balance;
         self.advance(tools, dt_s, reactions);
+        self.rebuild_if_collapsed(&before, reactions);
         self.extrapolation.record(tools, dt_s, reactions);
         self.update_surface();
     }

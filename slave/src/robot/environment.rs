@@ -52,8 +52,13 @@ impl ViscoelasticWall {
 
 impl Environment for ViscoelasticWall {
     fn step(&mut self, probe: &Probe, _dt_s: f64) -> Axes {
-        // max() drops a not-a-number
-        self.depth_m = (self.z_m - probe.position_m[2]).max(0.0);
+        let depth_m = self.z_m - probe.position_m[2];
+        // a range contains no NaN
+        self.depth_m = if (0.0..f64::INFINITY).contains(&depth_m) {
+            depth_m
+        } else {
+            0.0
+        };
         let mut force_n = [0.0; AXES];
         if self.depth_m > 0.0 {
             let spring_n = self.stiffness_npm * self.depth_m;

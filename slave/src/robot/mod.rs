@@ -31,6 +31,8 @@ pub struct RobotReading {
     pub peak_contact_n: Option<Axes>,
     /// Energy inside the simulated tissue \[J\], 0 if unknown.
     pub tissue_energy_j: f64,
+    /// True if that tissue collapsed since the last reading and was rebuilt.
+    pub tissue_collapsed: bool,
     /// Edits applied to it.
     pub edits: TissueEdits,
 }
@@ -80,6 +82,11 @@ pub trait Environment: Send {
 
     /// Energy stored inside \[J\], 0 if unknown.
     fn energy_j(&self) -> f64;
+
+    /// Returns true if it collapsed since the last call and was rebuilt.
+    fn take_collapse(&mut self) -> bool {
+        false
+    }
 
     /// Applies the next edit batch between two steps; returns true if it was applied. Never allocates. A batch with an
     /// invalid change counts as finished all the same, so that it does not block later ones.

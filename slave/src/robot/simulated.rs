@@ -84,6 +84,7 @@ impl<P: Plant> Robot for SimulatedRobot<P> {
         RobotReading {
             edits: self.environment.edits(),
             peak_contact_n: Some(peak_n),
+            tissue_collapsed: self.environment.take_collapse(),
             ..self.plant.read(passed_s, self.environment.energy_j())
         }
     }

@@ -22,6 +22,12 @@ const LIMITS: [(u32, &str); 7] = [
     (EventFlags::UNPAID_FALL, "unpaid fall"),
 ];
 
+/// Events that latch a fault, with their names.
+const FAULTS: [(u32, &str); 2] = [
+    (EventFlags::INVALID_READING, "invalid reading"),
+    (EventFlags::TISSUE_COLLAPSED, "tissue collapsed and rebuilt"),
+];
+
 /// CRTK operating states by number.
 const STATES: [&str; 4] = ["DISABLED", "ENABLED", "PAUSED", "FAULT"];
 
@@ -56,7 +62,10 @@ struct SideTally {
     first_ns: i64,
     newest: Option<TickRecord>,
     trips: u64,
-    fault_tick: Option<u64>,
+    /// First tick of each of [`FAULTS`].
+    fault_ticks: [Option<u64>; FAULTS.len()],
+    /// Faults that a collapsed tissue latched.
+    collapses: u64,
 }
 
 impl Tally {
@@ -144,20 +153,23 @@ impl Tally {
         let named = LIMITS.iter().zip(self.limits);
         let limit_hits = named.map(|(&(_, name), count)| (name.to_owned(), count));
         let last = self.slave.newest.as_ref();
+        let any = self.master.ticks + self.slave.ticks > 0;
         let sides = [(&self.master, Side::Master), (&self.slave, Side::Slave)];
-        let fault = |(of, side): (&SideTally, Side)| {
-            let tick = of.fault_tick?;
-            Some(format!("{}: invalid reading at tick {tick}", side.name()))
-        };
+        let faults = sides.into_iter().flat_map(|(of, side)| {
+            let named = of.fault_ticks.into_iter().zip(FAULTS);
+            named.filter_map(move |(tick, (_, cause))| {
+                Some(format!("{}: {cause} at tick {}", side.name(), tick?))
+            })
+        });
         SafetySummary {
             state: last
                 .and_then(|r| STATES.get(usize::from(r.state)))
                 .map(|s| (*s).to_owned()),
-            faults: sides.into_iter().filter_map(fault).collect(),
+            faults: faults.collect(),
+            tissue_rebuilds: any.then_some(self.master.collapses + self.slave.collapses),
             limit_hits: limit_hits.collect(),
             limit_cycles: (self.master.ticks > 0).then_some(self.limit_cycles),
-            watchdog_trips: (self.master.ticks + self.slave.ticks > 0)
-                .then_some(self.master.trips + self.slave.trips),
+            watchdog_trips: any.then_some(self.master.trips + self.slave.trips),
             uncommanded_motion_mm_max: last.map(|_| self.robot.uncommanded_m * 1e3),
             stopping_distance_mm_max: last.map(|_| self.robot.stopping_m * 1e3),
             ..SafetySummary::default()
@@ -171,9 +183,14 @@ impl SideTally {
             self.first_ns = record.now_ns;
         }
         self.ticks += 1;
-        if record.events & EventFlags::INVALID_READING != 0 {
-            self.fault_tick.get_or_insert(record.tick);
+        for (tick, (event, _)) in self.fault_ticks.iter_mut().zip(FAULTS) {
+            if record.events & event != 0 {
+                tick.get_or_insert(record.tick);
+            }
         }
+        let collapsed = |r: &TickRecord| r.events & EventFlags::TISSUE_COLLAPSED != 0;
+        self.collapses +=
+            u64::from(collapsed(record) && !self.newest.as_ref().is_some_and(collapsed));
         // being stale before the first frame is no trip
         let stale = |r: &TickRecord| r.events & EventFlags::STALE != 0;
         let tripped =

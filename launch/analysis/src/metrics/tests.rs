@@ -277,6 +277,25 @@ fn events_become_limits_trips_and_updates() {
 }
 
 #[test]
+fn a_collapsed_tissue_is_named_and_counted_once_per_fault() {
+    let mut example = example(true_npm);
+    assert_eq!(summary_of(&example).1.safety.tissue_rebuilds, Some(0));
+    for tick in (4000..4500).chain(6000..6010) {
+        example.slave[tick].events = EventFlags::TISSUE_COLLAPSED;
+    }
+    example.master[7000].events = EventFlags::INVALID_READING;
+    example.master[7001].events = EventFlags::TISSUE_COLLAPSED;
+    let safety = summary_of(&example).1.safety;
+    assert_eq!(safety.tissue_rebuilds, Some(3));
+    let expected = [
+        "master: invalid reading at tick 7000",
+        "master: tissue collapsed and rebuilt at tick 7001",
+        "slave: tissue collapsed and rebuilt at tick 4000",
+    ];
+    assert_eq!(safety.faults, expected);
+}
+
+#[test]
 fn confidence_and_share_count_in_contact_only_and_switches_are_counted() {
     let mut example = example(true_npm);
     assert_eq!(summary_of(&example).1.twin.switches, Some(0));

@@ -129,6 +129,7 @@ const GROUPS: [Group; 7] = [
         rows: &[
             ("State at the end", "state"),
             ("Faults", "faults"),
+            ("Tissues rebuilt", "tissue_rebuilds"),
             ("Limits", "limit_hits"),
             ("Limit cycles", "limit_cycles"),
             ("Watchdog", "watchdog_trips"),

@@ -1,6 +1,6 @@
 // Buttons, sliders and numbers: their display, and their orders.
 
-import { STATES, STALE } from "./wire.js";
+import { STATES, STALE, TISSUE_COLLAPSED } from "./wire.js";
 
 const at = (id) => document.getElementById(id);
 const BANNER_MS = 8000;
@@ -160,7 +160,8 @@ export class Controls {
     for (const [id, who, side] of [["master-state", "master", master], ["slave-state", "slave", slave]]) {
       const name = standing(side);
       const stale = side.spoken && side.events & STALE;
-      Object.assign(at(id), { textContent: `${who} ${name}${stale ? ", no frames" : ""}` }).dataset.mood = stale ? "wait" : MOODS[name] ?? "quiet";
+      const cause = side.spoken && side.events & TISSUE_COLLAPSED ? ": tissue collapsed, rebuilt" : "";
+      Object.assign(at(id), { textContent: `${who} ${name}${cause}${stale ? ", no frames" : ""}` }).dataset.mood = stale ? "wait" : MOODS[name] ?? "quiet";
     }
     if (document.activeElement !== at("mode")) {
       const mode = this.facts?.modes?.find(({ code }) => code === master.mode);

@@ -68,3 +68,4 @@ export function aim(number, { position_m, present, closed }) {
 
 export const STATES = ["disabled", "enabled", "paused", "fault"];
 export const STALE = 1 << 5;
+export const TISSUE_COLLAPSED = 1 << 14;

@@ -45,9 +45,12 @@ const fn has(events: u32, bit: u32) -> bool {
 /// Kind of ticks without a fresh frame.
 const NO_FRAMES: &str = "no frames";
 
-const KINDS: [MarkKind; 13] = [
+const KINDS: [MarkKind; 14] = [
     ("fault", "bad", |r, _| {
         r.state == 3 || has(r.events, EventFlags::INVALID_READING)
+    }),
+    ("tissue collapsed", "bad", |r, _| {
+        has(r.events, EventFlags::TISSUE_COLLAPSED)
     }),
     ("limit cycle", "bad", |r, _| {
         has(r.events, EventFlags::LIMIT_CYCLE)
@@ -183,6 +186,17 @@ mod tests {
             ]
         );
         assert!(marks.iter().all(|mark| mark.side == "slave"));
+    }
+
+    #[test]
+    fn a_collapsed_tissue_is_marked_as_a_fault_and_by_its_name() {
+        let marks = marks(&slave(3000, |r| {
+            if (500..2000).contains(&r.tick) {
+                (r.state, r.events) = (3, EventFlags::TISSUE_COLLAPSED);
+            }
+        }));
+        let found: Vec<_> = marks.iter().map(|m| (m.kind, m.severity)).collect();
+        assert_eq!(found, [("fault", "bad"), ("tissue collapsed", "bad")]);
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub(super) fn note_slave(record: &mut TickRecord, at: &TickInputs, reading: &rob
         (InputFlags::REARM, at.rearm),
         (InputFlags::FORCE_VALID, force_valid),
         (InputFlags::READING_PLAUSIBLE, plausible),
+        (InputFlags::TISSUE_COLLAPSED, reading.tissue_collapsed),
     ];
     note(record, at, flags);
 }
@@ -111,6 +112,7 @@ fn slave_reading(record: &TickRecord) -> robot::RobotReading {
         force_valid: has(record, InputFlags::FORCE_VALID),
         peak_contact_n: Some(record.peak_contact_n),
         tissue_energy_j: record.tissue_energy_j,
+        tissue_collapsed: has(record, InputFlags::TISSUE_COLLAPSED),
         edits: robot::TissueEdits {
             finished_batches: record.strokes,
             topology: record.topology,
@@ -202,6 +204,7 @@ mod tests {
         };
         let reading = robot::RobotReading {
             force_valid: true,
+            tissue_collapsed: true,
             ..robot::RobotReading::default()
         };
         note_slave(&mut record, &inputs, &reading);

@@ -126,6 +126,7 @@ mod tests {
         let command_state = CommandState::default();
         command_state.update(3, false);
         assert_eq!(command_state.state(), OperatingState::Fault);
+        assert_eq!(command_state.reported_state(3), OperatingState::Fault);
         assert!(
             command_state
                 .execute("enable")

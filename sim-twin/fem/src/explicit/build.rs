@@ -51,7 +51,10 @@ pub(super) struct Model {
     /// Slowest class in use.
     pub(super) slowest: usize,
     pub(super) extent: f64,
+    /// Speed of the fastest pressure wave.
     pub(super) wave: f64,
+    /// Speed of the slowest shear wave.
+    pub(super) slowest_shear_wave: f64,
     density_kgpm3: f64,
     pub(super) length_m: f64,
     pub(super) stress_pa: f64,
@@ -85,6 +88,7 @@ impl Model {
         }
         let mut hanging_nodes = build_hanging_nodes(nested, &grids);
         distribute_masses(&mut grids, &mut hanging_nodes);
+        let [slowest_shear_wave, wave] = materials.waves();
         let size = nested.levels[0].cells;
         let extent = (0..3).map(|a| size[a] as f64 * grids[0].edge[a]);
         let mut model = Self {
@@ -102,7 +106,8 @@ impl Model {
                 [usize::from(params.stiff_cells == StiffCellMethod::MassScaling)],
             slowest: 0,
             extent: extent.fold(0.0, f64::max),
-            wave: materials.wave(),
+            wave,
+            slowest_shear_wave,
             density_kgpm3: scale.density_kgpm3,
             length_m: scale.length_m,
             stress_pa: scale.stress_pa,

@@ -65,5 +65,6 @@ pub(super) fn combine_reactions(tool: &Tool, one: &Reaction, other: &Reaction) -
             both => Some(both.iter().flatten().sum()),
         },
         contacts: one.contacts + other.contacts,
+        collapsed: one.collapsed || other.collapsed,
     }
 }

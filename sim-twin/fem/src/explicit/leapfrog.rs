@@ -25,11 +25,13 @@ pub(super) struct StepFactors {
     pub(super) displacement_max: f32,
 }
 
-/// Clamps to a bound; NaN becomes the bound.
+/// Clamps to a bound. A number that is not finite becomes NaN, so that the collapse is seen in the energy.
 #[inline(always)]
 fn clamp_magnitude(x: f32, bound: f32) -> f32 {
     let below = if x < bound { x } else { bound };
-    if below > -bound { below } else { -bound }
+    let within = if below > -bound { below } else { -bound };
+    // zero of any finite number
+    within + 0.0 * x
 }
 
 /// Mass of a node and its inverse; the inverse is 0 for a node that does not move.

@@ -116,16 +116,20 @@ impl CellMaterials<'_> {
         }
     }
 
-    /// Returns the speed of the fastest pressure wave.
-    pub(super) fn wave(&self) -> f64 {
+    /// Returns the speeds of the slowest shear wave and of the fastest pressure wave.
+    pub(super) fn waves(&self) -> [f64; 2] {
         let levels = self.nested.levels.iter().zip(self.cell_materials);
         let all = levels.flat_map(|(level, cell_materials)| {
             unreplaced_cells(level).map(|(_, cell)| {
                 let m = &cell_materials[cell].moduli;
-                (m.lambda_pa + 2.0 * m.mu_pa) / cell_materials[cell].density_kgpm3
+                [m.mu_pa, m.lambda_pa + 2.0 * m.mu_pa]
+                    .map(|pa| pa / cell_materials[cell].density_kgpm3)
             })
         });
-        (all.fold(0.0, f64::max) * self.scale.density_kgpm3 / self.scale.stress_pa).sqrt()
+        let range = all.fold([f64::INFINITY, 0.0], |[low, high], [shear, pressure]| {
+            [low.min(shear), high.max(pressure)]
+        });
+        range.map(|speed2| (speed2 * self.scale.density_kgpm3 / self.scale.stress_pa).sqrt())
     }
 }
 

@@ -8,7 +8,8 @@
 //! surface, `face_points` the contact points of a face.
 //!
 //! Step: `step` is one tick, `tool_path` the motion of tools within it, `chunks` the work on chunks of cells,
-//! `leapfrog` the integration of nodes. `mass_scaling` limits the step of squeezed cells. `coupled_inertia`
+//! `leapfrog` the integration of nodes. `mass_scaling` limits the step of squeezed cells, `collapse` detects those that
+//! broke. `coupled_inertia`
 //! integrates stiff cells linearly implicitly with the factor in `cholesky`. `friction` and `jaws` are parts
 //! of the contact; `estimate` computes mesh error and slope of a force. `edit` changes stiffness, `state` is
 //! the content of a snapshot.
@@ -23,6 +24,7 @@ mod build;
 mod cells;
 mod cholesky;
 mod chunks;
+mod collapse;
 mod coupled_inertia;
 mod edit;
 mod estimate;
@@ -325,7 +327,7 @@ impl ExplicitTissue {
         cells
     }
 
-    /// Returns the number of times that cells collapsed and the tissue was reset towards its rest.
+    /// Returns the number of times that cells collapsed and the tissue was set to its rest.
     #[must_use]
     pub fn collapses(&self) -> u64 {
         self.state.collapses

@@ -16,6 +16,8 @@ pub(super) const BODIES: usize = 2 * TOOLS;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct ToolState {
     pub(super) present: bool,
+    /// True if it was in the tissue when that collapsed, and touches nothing until it has left the block.
+    pub(super) expelled: bool,
     /// True if it is one of two jaws.
     pub(super) jaw: bool,
     pub(super) position_m: Vec3,
@@ -42,7 +44,7 @@ impl ToolState {
 }
 
 snapshot_parts!(ToolState: radius_m, stiffness_npm, friction_spring.stiffness, friction_spring.dissipated, energy_j, position_m, shaft_m, impulse, angular_impulse,
-    friction_spring.extension, present, jaw);
+    friction_spring.extension, present, expelled, jaw);
 
 /// Complete state of a tissue between ticks.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,30 +82,19 @@ impl State {
         }
     }
 
-    /// Clears displacements, velocities, memories and contacts.
+    /// Clears displacements, velocities, impulses, memories and contacts.
     pub(super) fn settle(&mut self) {
-        for field in self
-            .motions
-            .iter_mut()
-            .flat_map(|m| m.u.iter_mut().chain(&mut m.v).chain(&mut m.viscous_memory))
-        {
-            field.fill(0.0);
+        for m in &mut self.motions {
+            let fields = m.u.iter_mut().chain(&mut m.v).chain(&mut m.f);
+            fields
+                .chain(&mut m.viscous_memory)
+                .for_each(|field| field.fill(0.0));
         }
         for tool in &mut self.tools {
             (tool.impulse, tool.angular_impulse, tool.energy_j) = ([0.0; 3], [0.0; 3], 0.0);
             tool.friction_spring = FrictionSpring::default();
         }
         (self.stale, self.settled) = (true, true);
-    }
-
-    /// Halves every displacement, and clears velocities and memories.
-    pub(super) fn relax_halfway(&mut self) {
-        for motion in &mut self.motions {
-            motion.u.iter_mut().flatten().for_each(|u| *u *= 0.5);
-            let left = motion.v.iter_mut().chain(&mut motion.viscous_memory);
-            left.flatten().for_each(|x| *x = 0.0);
-        }
-        (self.stale, self.collapses) = (true, self.collapses + 1);
     }
 }
 

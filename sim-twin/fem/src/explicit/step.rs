@@ -14,14 +14,13 @@ use super::friction;
 use super::grid::Grid;
 use super::jaws;
 use super::leapfrog::{self, StepFactors};
-use super::mass_scaling::DEMAND_COLLAPSED;
 use super::skin::{DueForces, ToolContact};
 use super::state::{BODIES, TOOLS, ToolState};
 use super::tool_path::ToolPath;
 use palpate_twin::Vec3;
 use palpate_twin::contact::is_usable;
 use palpate_twin::law::Real;
-use palpate_twin::twin::{Reaction, TissueEnergy, Tool};
+use palpate_twin::twin::{Reaction, Tool};
 use std::sync::Arc;
 
 /// Longest accepted tick \[s\].
@@ -50,7 +49,7 @@ impl ExplicitTissue {
         let before = self.state.ledger;
         let plan = self.plan(dt_s);
         let bodies = jaws::bodies(tools, self.model.params.jaw_friction.is_some());
-        let paths = self.admit(&bodies);
+        let paths = self.admit(&bodies, dt_s);
         self.list_near_faces(&paths, plan.dt * f64::from(plan.substeps));
         if self.settle_if_quiet() {
             return;
@@ -60,14 +59,13 @@ impl ExplicitTissue {
             self.recompute_forces(&paths);
         }
         self.run_substeps(&paths, &plan);
-        // written so that NaN counts as unstable
-        let sound =
-            self.state.demand < DEMAND_COLLAPSED && self.state.ledger.stored_j().is_finite();
-        if sound {
-            self.write_reactions(&paths, tools, reactions);
-        } else {
-            self.collapse(&before);
+        if !self.is_sound() {
+            self.rebuild(&before);
+            self.update_surface();
+            reactions.fill(Reaction::of_collapse());
+            return;
         }
+        self.write_reactions(&paths, tools, reactions);
         self.update_surface();
         let balance = &mut self.state.ledger;
         let gained = balance.stored_j() - before.stored_j();
@@ -94,28 +92,6 @@ impl ExplicitTissue {
             self.update_surface();
         }
         true
-    }
-
-    /// Resets the tissue halfway towards its rest after a collapse; tools measure no force until it is stable
-    /// again. The energy removed counts as dissipated.
-    fn collapse(&mut self, before: &TissueEnergy) {
-        self.state.relax_halfway();
-        for tool in &mut self.state.tools {
-            *tool = ToolState::default();
-        }
-        let totals = self.energies();
-        let stored_j = before.stored_j();
-        // what is unknown here stays in the balance until the next tick
-        let left_j = (totals.energy * self.model.energy_j()).min(stored_j);
-        self.state.ledger = TissueEnergy {
-            kinetic_j: 0.0,
-            elastic_j: left_j,
-            contact_j: 0.0,
-            dissipated_j: before.dissipated_j + (stored_j - left_j),
-            ..*before
-        };
-        self.state.demand = totals.demand;
-        self.update_masses();
     }
 
     /// Updates the masses of squeezed cells and records the change of kinetic energy in the balance. Returns
@@ -171,7 +147,7 @@ impl ExplicitTissue {
 
     /// Returns the paths of the bodies that can touch. A new, moved or changed body is placed at its pose
     /// without a path; the energy of a withdrawn one is dissipated.
-    fn admit(&mut self, bodies: &[Option<Tool>; BODIES]) -> [Option<ToolPath>; BODIES] {
+    fn admit(&mut self, bodies: &[Option<Tool>; BODIES], dt_s: f64) -> [Option<ToolPath>; BODIES] {
         let mut paths = [None; BODIES];
         let model = Arc::clone(&self.model);
         let extent_m = model.extent * model.length_m;
@@ -186,11 +162,16 @@ impl ExplicitTissue {
                 if old.present {
                     self.state.ledger.dissipated_j += old.energy_j;
                     self.state.ledger.contact_j -= old.energy_j;
-                    self.state.tools[index] = ToolState::default();
                     self.state.stale = true;
                 }
+                // one that is not there has left
+                self.state.tools[index] = ToolState::default();
                 continue;
             };
+            if old.expelled && !model.is_clear(tool) {
+                continue;
+            }
+            let tool = &model.swept(&old, tool, dt_s);
             let jaw = self
                 .model
                 .params
@@ -208,7 +189,8 @@ impl ExplicitTissue {
                 // its energy is still stored in the slot, which `recompute_forces` compares with
                 slot.friction_spring = friction::FrictionSpring::default();
             }
-            (slot.present, slot.position_m) = (true, tool.position_m);
+            (slot.present, slot.expelled) = (true, false);
+            slot.position_m = tool.position_m;
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
             (slot.shaft_m, slot.jaw) = (tool.shaft_m, jaw.is_some());
             let friction = self.model.params.friction.max(jaw.unwrap_or_default());
@@ -449,7 +431,7 @@ fn class_of(substep: u32, slowest: usize) -> usize {
 
 impl Model {
     /// Returns the height of the top at rest.
-    fn top(&self) -> f64 {
+    pub(super) fn top(&self) -> f64 {
         let top = |grid: &Grid| grid.low[2] + grid.edge[2] * (grid.nodes[2] - 1) as f64;
         self.grids.first().map_or(0.0, top)
     }

@@ -3,6 +3,7 @@
 mod action_reaction;
 mod block;
 mod chunk;
+mod collapse;
 mod coupled_inertia;
 mod deep_press;
 mod edit;

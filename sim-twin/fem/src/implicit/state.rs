@@ -51,6 +51,17 @@ impl State {
         }
     }
 
+    /// Sets a collapsed tissue to rest, without tools. Its energy before the step counts as dissipated.
+    pub(super) fn rebuild(&mut self, before: &TissueEnergy) {
+        for field in [&mut self.u, &mut self.v, &mut self.tangent_u] {
+            field.fill(Vec3::zeros());
+        }
+        self.memories.fill(ViscousState::default());
+        self.tools = [ToolState::default(); TOOLS];
+        self.ledger = before.at_rest();
+        (self.elastic, self.branch_energy, self.tangent_dt) = (0.0, 0.0, 0.0);
+    }
+
     /// Returns the kinetic energy, without units.
     pub(super) fn kinetic(&self, masses: &[f64]) -> f64 {
         let parts = self.v.iter().zip(masses);

@@ -41,6 +41,7 @@ impl ImplicitTissue {
         if !(STEP_MIN..=STEP_MAX).contains(&dt) {
             return;
         }
+        let before = self.state.ledger;
         let paths = self.admit(tools);
         for material in &mut self.model.materials {
             material.branch = material.viscosity.branch(dt_s);
@@ -54,6 +55,12 @@ impl ImplicitTissue {
         }
         .solve();
         self.update_energy_balance(&paths, &end, dt, converged, reactions);
+        // a sum over all of the state: one number that is not finite makes it so
+        if !self.state.ledger.sum_j().is_finite() {
+            self.state.rebuild(&before);
+            self.work.stale = true;
+            reactions.fill(Reaction::of_collapse());
+        }
         self.update_surface();
     }
 

@@ -138,22 +138,42 @@ impl State {
         } else {
             0
         };
-        let awake = |&inverse: &f64| inverse > 0.0 && !model.may_sleep();
-        let mut last_m: Vec<f64> = model.springs.iter().map(|spring| spring.length_m).collect();
-        last_m.resize(springs + nodes, 0.0);
-        last_m.truncate(filtered);
-        Self {
-            x_m: model.rest_m.clone(),
+        let mut state = Self {
+            x_m: vec![Vec3::zeros(); nodes],
             v_mps: vec![Vec3::zeros(); nodes],
             f_n: vec![Vec3::zeros(); nodes],
             lengths: Lengths {
-                last_m,
+                last_m: vec![0.0; filtered],
                 rate_mps: vec![0.0; filtered],
             },
-            tools: [ToolState::default(); TOOLS],
-            awake: model.inverse_mass.iter().map(awake).collect(),
+            awake: vec![false; nodes],
             ..Self::default()
+        };
+        state.rest(model);
+        state
+    }
+
+    /// Sets nodes and links to rest, without tools.
+    fn rest(&mut self, model: &Model) {
+        self.x_m.copy_from_slice(&model.rest_m);
+        self.v_mps.fill(Vec3::zeros());
+        self.f_n.fill(Vec3::zeros());
+        self.lengths.last_m.fill(0.0);
+        self.lengths.rate_mps.fill(0.0);
+        for (last_m, spring) in self.lengths.last_m.iter_mut().zip(&model.springs) {
+            *last_m = spring.length_m;
         }
+        self.tools = [ToolState::default(); TOOLS];
+        for (awake, &inverse) in self.awake.iter_mut().zip(&model.inverse_mass) {
+            *awake = inverse > 0.0 && !model.may_sleep();
+        }
+        (self.power_w, self.sleeping_energy_j, self.travel_m) = (0.0, 0.0, 0.0);
+    }
+
+    /// Sets a collapsed tissue to rest, without tools. Its energy before the step counts as dissipated.
+    pub(super) fn rebuild(&mut self, model: &Model, before: &TissueEnergy) {
+        self.rest(model);
+        self.ledger = before.at_rest();
     }
 }
 

@@ -51,7 +51,7 @@ impl Idms {
         if !(dt_s > 0.0 && dt_s <= DT_MAX_S) {
             return;
         }
-        let before = self.state.ledger;
+        let (before, escapes) = (self.state.ledger, self.state.escapes);
         let tools = self.admit_tools(tools);
         self.charge_tool_work(&tools);
         self.apply_instant_window();
@@ -75,6 +75,12 @@ impl Idms {
         let accounted =
             (energy.tool_work_j - before.tool_work_j) - (energy.dissipated_j - before.dissipated_j);
         energy.residual_j = before.residual_j + change - accounted;
+        let is_finite = energy.sum_j().is_finite();
+        if self.state.escapes > escapes || !is_finite {
+            self.state.rebuild(&self.model, &before);
+            self.reload();
+            reactions.fill(Reaction::of_collapse());
+        }
     }
 
     /// Returns the usable tools, with their stiffness limited to the value of the stability gate.

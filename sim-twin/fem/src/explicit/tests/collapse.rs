@@ -1,0 +1,118 @@
+//! Tests of collapse: it is detected, reported and repaired, and a leaping tool does not cause it.
+
+use super::*;
+
+/// Returns the force of a slow press of 4 mm at the middle \[N\].
+fn reference_press_n(tissue: &mut ExplicitTissue) -> f64 {
+    let steps = (0..200).map(|step| (4e-5 * f64::from(step)).min(4e-3));
+    let forces = steps.map(|depth_m| {
+        tick(tissue, ball([0.0, 0.0, 5e-3 - depth_m], 5e-3))
+            .force_n
+            .z
+    });
+    forces.last().expect("it has steps")
+}
+
+fn assert_finite(tissue: &ExplicitTissue) {
+    let snapshot = Snapshot::of(tissue);
+    assert!(snapshot.numbers.iter().all(|x| x.is_finite()));
+    assert!(tissue.view().energy.sum_j().is_finite());
+}
+
+/// Returns the number of a free node in a field.
+fn free(motion: &mut grid::Motion, field: fn(&mut grid::Motion) -> &mut cells::Field) -> &mut f32 {
+    let node = motion
+        .inverse_mass
+        .iter()
+        .position(|&inverse| inverse > 0.0);
+    &mut field(motion)[node.expect("a node moves")]
+}
+
+#[test]
+fn a_number_that_is_not_finite_leaves_the_state_within_a_tick() {
+    let mut fresh = tissue((4, 2), &ExplicitParams::default());
+    let expected_n = reference_press_n(&mut fresh.clone());
+    let broken: [fn(&mut State, f32); 5] = [
+        |state, bad| *free(&mut state.motions[0], |motion| &mut motion.u[2]) = bad,
+        |state, bad| *free(&mut state.motions[1], |motion| &mut motion.v[0]) = bad,
+        |state, bad| *free(&mut state.motions[1], |motion| &mut motion.f[1]) = bad,
+        |state, bad| state.tools[0].friction_spring.dissipated = bad.into(),
+        |state, bad| state.ledger.tool_work_j = bad.into(),
+    ];
+    tick(&mut fresh, ball([0.0, 0.0, 3e-3], 5e-3));
+    for (case, break_state) in broken.into_iter().enumerate() {
+        for bad in [f32::NAN, f32::INFINITY] {
+            let mut tissue = fresh.clone();
+            break_state(&mut tissue.state, bad);
+            let reaction = tick(&mut tissue, ball([0.0, 0.0, 3e-3], 5e-3));
+            assert!(
+                reaction.force_n.iter().all(|x| x.is_finite()),
+                "{case} {bad}"
+            );
+            assert_finite(&tissue);
+            // the tool leaves, and comes back slowly
+            for _ in 0..300 {
+                tick(&mut tissue, ball([0.0, 0.0, 0.05], 5e-3));
+            }
+            let force_n = reference_press_n(&mut tissue);
+            assert!(
+                (force_n / expected_n - 1.0).abs() < 0.01,
+                "{case} {bad}: {force_n} {expected_n}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_tool_in_a_rebuilt_tissue_touches_nothing_until_it_has_left() {
+    let mut tissue = tissue((8, 2), &ExplicitParams::default());
+    tick(&mut tissue, ball([0.0, 0.0, 3e-3], 5e-3));
+    let before = tissue.view().energy;
+    tissue.state.ledger.elastic_j = f64::NAN;
+    tissue.state.ledger.tool_work_j = f64::NAN;
+    let reaction = tick(&mut tissue, ball([0.0, 0.0, 3e-3], 5e-3));
+    assert_eq!(reaction, Reaction::of_collapse());
+    assert_eq!(tissue.collapses(), 1);
+    assert!(before.stored_j() > 0.0 && tissue.view().energy.stored_j() == 0.0);
+    for height_m in [3e-3, 2e-3, 4.5e-3] {
+        let reaction = tick(&mut tissue, ball([0.0, 0.0, height_m], 5e-3));
+        assert_eq!(reaction, Reaction::default());
+    }
+    tick(&mut tissue, ball([0.0, 0.0, 5e-3], 5e-3));
+    tick(&mut tissue, ball([0.0, 0.0, 4e-3], 5e-3));
+    let reaction = tick(&mut tissue, ball([0.0, 0.0, 3e-3], 5e-3));
+    assert!(reaction.force_n.z > 0.0 && !reaction.collapsed);
+    assert_eq!(tissue.collapses(), 1);
+}
+
+#[test]
+fn a_leaping_tool_follows_its_path_and_collapses_nothing() {
+    for params in [
+        ExplicitParams::default(),
+        ExplicitParams {
+            friction: 0.4,
+            ..ExplicitParams::default()
+        },
+    ] {
+        let mut tissue = tissue((8, 2), &params);
+        let places_m = [
+            [0.0, 0.0, 0.03],
+            [0.0, 0.0, 1e-3],
+            [0.02, 0.01, 1e-3],
+            [-0.02, 0.0, 0.03],
+        ];
+        for place_m in places_m.into_iter().cycle().take(12) {
+            let first = tick(&mut tissue, ball(place_m, 5e-3));
+            let mut last = first;
+            for _ in 0..100 {
+                last = tick(&mut tissue, ball(place_m, 5e-3));
+            }
+            assert_eq!(tissue.collapses(), 0, "{place_m:?}");
+            // the reaction builds up as the tool comes in, and is gone at once when it has left
+            assert!(first.penetration_m <= 2e-3, "{first:?}");
+            let presses = place_m[2] < 5e-3;
+            assert_eq!(last.force_n.z > 0.1, presses, "{place_m:?} {last:?}");
+            assert!(presses || first.force_n == Vec3::zeros(), "{first:?}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Tools that leap, plunge diagonally and stroke fast: no drive kills a tissue.
+
+use super::{STRIDE, Subject, is_finite, subjects};
+use palpate_twin::{Reaction, Snapshot, Tissue, Vec3};
+
+/// Drive of a tool.
+struct Drive {
+    /// Corners of its path, from the place where it just touches \[mm\].
+    corners_mm: &'static [[f64; 3]],
+    /// Speed between them \[m/s\]; an infinite one leaps from corner to corner in a step.
+    speed_mps: f64,
+}
+
+/// Plunge of issue 19: from (-20, -20, 8) to (20, 10, -8) mm for a tool of 8 mm.
+const PLUNGE_MM: &[[f64; 3]] = &[[-20.0, -20.0, 0.0], [20.0, 10.0, -16.0]];
+
+const DRIVES: [Drive; 5] = [
+    Drive {
+        corners_mm: PLUNGE_MM,
+        speed_mps: 0.5,
+    },
+    Drive {
+        corners_mm: PLUNGE_MM,
+        speed_mps: f64::INFINITY,
+    },
+    Drive {
+        corners_mm: &[[-15.0, 0.0, -5.0], [15.0, 5.0, -5.0]],
+        speed_mps: 0.5,
+    },
+    Drive {
+        corners_mm: &[[0.0, 0.0, 10.0], [0.0, 0.0, -12.0]],
+        speed_mps: f64::INFINITY,
+    },
+    Drive {
+        corners_mm: &[[10.0, 0.0, -8.0], [-10.0, 0.0, -8.0]],
+        speed_mps: f64::INFINITY,
+    },
+];
+
+/// Height of the tool between drives \[mm\].
+const ABOVE_MM: f64 = 12.0;
+/// Time at the end of a path, and between drives \[s\].
+const STAY_S: f64 = 0.02;
+/// Depth \[mm\] and time \[s\] of the press that shows that a tissue lives, and time before it.
+const PRESS: (f64, f64) = (3.0, 0.2);
+const REST_S: f64 = 1.0;
+/// The same of the implicit solver, which damps all motion within few of its long steps.
+const IMPLICIT_REST_S: f64 = 0.1;
+
+/// Greatest change of the force by what came before; a tissue that relaxes remembers as much as its share.
+const FORCE_TOLERANCE: f64 = 0.03;
+const RELAXING_SHARE: f64 = 0.3;
+
+impl Drive {
+    /// Returns the offsets of the tool, step by step \[mm\]: from above to the first corner, along the path, at its end,
+    /// and above in one leap.
+    fn offsets_mm(&self, dt_s: f64) -> Vec<Vec3> {
+        let above_mm = Vec3::new(0.0, 0.0, ABOVE_MM);
+        let corners_mm = self.corners_mm.iter().map(|&corner| Vec3::from(corner));
+        let first_mm = Vec3::from(self.corners_mm[0]);
+        let stay = (STAY_S / dt_s).ceil() as usize;
+        let mut path_mm = vec![first_mm + above_mm];
+        for (corner, to_mm) in corners_mm.enumerate() {
+            let speed_mps = if corner == 0 { 0.5 } else { self.speed_mps };
+            let from_mm = path_mm[path_mm.len() - 1];
+            let steps = 1e-3 * (to_mm - from_mm).norm() / (speed_mps * dt_s);
+            let steps = steps.ceil().max(1.0);
+            let along = |step: u32| from_mm + (to_mm - from_mm) * (f64::from(step) / steps);
+            path_mm.extend((1..=steps as u32).map(along));
+        }
+        let end_mm = path_mm[path_mm.len() - 1];
+        path_mm.extend(std::iter::repeat_n(end_mm, stay));
+        path_mm.extend(std::iter::repeat_n(end_mm + 2.0 * above_mm, stay));
+        path_mm
+    }
+}
+
+/// Collapses and largest force \[N\] of a drive.
+#[derive(Debug, Default)]
+struct Outcome {
+    collapses: u32,
+    peak_n: f64,
+    last: Reaction,
+}
+
+/// Steps a tissue along the offsets of its tool \[mm\].
+fn follow(subject: &mut Subject, offsets_mm: impl IntoIterator<Item = Vec3>) -> Outcome {
+    let mut outcome = Outcome::default();
+    let (mut reaction, mut last_mm) = ([Reaction::default()], None);
+    for offset_mm in offsets_mm {
+        let way_m = 1e-3 * (offset_mm - last_mm.replace(offset_mm).unwrap_or(offset_mm));
+        let mut tool = subject.tool;
+        tool.position_m += 1e-3 * offset_mm;
+        tool.velocity_mps = way_m / subject.dt_s;
+        subject.tissue.step(&[tool], subject.dt_s, &mut reaction);
+        assert!(is_finite(&reaction[0]), "{}: {reaction:?}", subject.name);
+        outcome.peak_n = outcome.peak_n.max(reaction[0].force_n.norm());
+        outcome.collapses += u32::from(reaction[0].collapsed);
+    }
+    outcome.last = reaction[0];
+    outcome
+}
+
+/// Returns the force \[N\] at the end of a slow press in the middle.
+fn pressed_n(subject: &mut Subject) -> f64 {
+    let (depth_mm, time_s) = PRESS;
+    let steps = (time_s / subject.dt_s).ceil() as u32;
+    let depth = |step: u32| depth_mm * (2.0 * f64::from(step) / f64::from(steps)).min(1.0);
+    let path_mm = (0..=steps).map(|step| Vec3::new(0.0, 0.0, -depth(step)));
+    follow(subject, path_mm).last.force_n.z
+}
+
+fn check_is_finite(tissue: &dyn Tissue, place: &str) {
+    let view = tissue.view();
+    let mut places = view.positions_m.iter().flatten();
+    assert!(places.all(|x| x.is_finite()), "{place}");
+    assert!(view.energy.sum_j().is_finite(), "{place}");
+    // voxels without a limit have an infinite margin
+    let numbers = Snapshot::of(tissue).numbers;
+    assert!(!numbers.iter().any(|x| x.is_nan()), "{place}");
+}
+
+/// Drives follow each other without a new start, and only the last press shows whether the tissue lives: a dead one
+/// stayed dead for good.
+#[test]
+fn issue_19_fast_and_leaping_tools_leave_the_tissue_alive() {
+    for mut subject in subjects() {
+        let name = subject.name;
+        let fresh = Snapshot::of(subject.tissue.as_ref());
+        let expected_n = pressed_n(&mut subject);
+        subject.tissue.restore(&fresh).expect("its own");
+        for (number, drive) in DRIVES.iter().enumerate() {
+            let offsets_mm = drive.offsets_mm(subject.dt_s);
+            let outcome = follow(&mut subject, offsets_mm);
+            println!(
+                "{name} {number}: {} collapses, {} N",
+                outcome.collapses, outcome.peak_n
+            );
+            assert!(
+                outcome.peak_n < 1e3,
+                "{name} {number}: {} N",
+                outcome.peak_n
+            );
+            check_is_finite(subject.tissue.as_ref(), &format!("{name} {number}"));
+        }
+        let above_mm = Vec3::new(0.0, 0.0, ABOVE_MM);
+        let is_implicit = subject.stride == STRIDE;
+        let rest_s = if is_implicit { IMPLICIT_REST_S } else { REST_S };
+        let rest = (rest_s / subject.dt_s).ceil() as usize;
+        follow(&mut subject, std::iter::repeat_n(above_mm, rest));
+        let force_n = pressed_n(&mut subject);
+        println!("{name}: {force_n} N, {expected_n} N when fresh");
+        let tolerance = match name {
+            "viscous" => RELAXING_SHARE,
+            _ => FORCE_TOLERANCE,
+        };
+        assert!(
+            (force_n / expected_n - 1.0).abs() < tolerance,
+            "{name}: {force_n} N, {expected_n} N when fresh"
+        );
+    }
+}
