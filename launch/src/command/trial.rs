@@ -17,7 +17,7 @@ use palpate_study::trial::run::{self, TrialRun};
 use palpate_study::trial::{TrialClock, TrialRow, live};
 
 use super::{CommandOutcome, interrupt, json_or_text};
-use crate::cli::{MergeArgs, OutputArgs, SessionArgs, TrialAction, TrialArgs};
+use crate::cli::{MergeArgs, OutputArgs, TrialAction, TrialArgs};
 use crate::progress::TerminalProgress;
 
 /// Runs a trial, or merges the parts of one.
@@ -33,7 +33,7 @@ pub(super) fn trial(arguments: &TrialArgs) -> Result<CommandOutcome, Failure> {
     let file = arguments.file.as_deref().unwrap_or(Path::new(""));
     let name = file.display().to_string();
     let text = run::read_trial_text(file)?;
-    let (text, mut trial) = run::load(&name, text, overrides(&arguments.session)?)?;
+    let (text, mut trial) = run::load(&name, text, overrides(arguments)?)?;
     trial.respondent = arguments.person.clone().unwrap_or_default();
     run::check_respondent(&trial, &name)?;
     if trial.respondent == Respondent::Simulated {
@@ -107,7 +107,8 @@ fn unfilled(run: &TrialRun<'_>, rows: &BTreeMap<usize, TrialRow>, stopped: bool)
 }
 
 /// Overrides of a trial by the command line.
-fn overrides(flags: &SessionArgs) -> Result<TrialOverrides, Failure> {
+fn overrides(arguments: &TrialArgs) -> Result<TrialOverrides, Failure> {
+    let flags = &arguments.session;
     if flags.link.trace.is_some() {
         return Err(Failure::Usage(
             "--trace: a trial plays no recorded network; expected link.change in its [base]".into(),
@@ -119,6 +120,7 @@ fn overrides(flags: &SessionArgs) -> Result<TrialOverrides, Failure> {
     });
     Ok(TrialOverrides {
         config: config.transpose()?,
+        sessions: arguments.sessions,
         seed: flags.seed,
         assignments: flags.assignments()?,
     })

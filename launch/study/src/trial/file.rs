@@ -9,7 +9,7 @@ use palpate_session::config::{Config, keys};
 use serde::{Deserialize, Serialize};
 
 use super::field;
-use super::person::{PersonParams, Respondent};
+use super::person::{PersonParams, Respondent, draw_number};
 use super::psycho::PsychoParams;
 use super::transparency::ToneSweep;
 use crate::messages::{name, wrong};
@@ -93,6 +93,7 @@ struct Text {
     clock: TrialClock,
     seeds: Option<Seeds>,
     repeats: Option<i64>,
+    draw: Option<i64>,
     base: Config,
     grid: toml::Table,
     condition: Vec<toml::Table>,
@@ -124,6 +125,8 @@ pub struct Trial {
     pub fields: Vec<String>,
     /// The conditions.
     pub conditions: Vec<Condition>,
+    /// Number of drawn conditions that a session would refuse, which are not run.
+    pub refused: usize,
     /// Seeds of every condition, the same for all, so that conditions are comparable.
     pub seeds: Vec<u64>,
     /// Repeats of every seed; the first uses it, each further one draws another from it.
@@ -205,11 +208,12 @@ impl Trial {
         read.person.iter().try_for_each(PersonParams::validate)?;
         read.transparency.iter().try_for_each(ToneSweep::validate)?;
         refuse_unused_fields(&read, text)?;
-        let listed = if read.grid.is_empty() {
-            listed_conditions(&read.condition)?
-        } else {
-            grid_conditions(&read.grid)?
+        let listed = match read.draw {
+            Some(count) => drawn_conditions(&read.grid, count, seeds[0])?,
+            None if read.grid.is_empty() => listed_conditions(&read.condition)?,
+            None => grid_conditions(&read.grid)?,
         };
+        let is_drawn = read.draw.is_some();
         let rows = listed.len().saturating_mul(seeds.len());
         if rows.saturating_mul(repeats) > ROWS_MAX {
             let found = format!("{} x {} x {repeats}", listed.len(), seeds.len());
@@ -222,15 +226,26 @@ impl Trial {
                 fields.push(name.clone());
             }
         }
-        let conditions = listed.into_iter().enumerate();
-        let conditions =
-            conditions.map(|(index, (name, values))| condition(&read.base, index, name, values));
+        let drawn = listed.len();
+        let mut conditions = Vec::with_capacity(drawn);
+        for (index, (name, values)) in listed.into_iter().enumerate() {
+            match condition(&read.base, index, name, values) {
+                // names and types were checked before: a combination that a session refuses
+                Err(_) if is_drawn => {}
+                read => conditions.push(read?),
+            }
+        }
+        if conditions.is_empty() {
+            let expected = "at least one condition that a session accepts";
+            return Err(wrong("draw", drawn, expected));
+        }
         Ok(Self {
             name: read.name.unwrap_or_else(|| "trial".into()),
             kind: read.kind,
             clock: read.clock,
             fields,
-            conditions: conditions.collect::<Result<_, _>>()?,
+            refused: drawn - conditions.len(),
+            conditions,
             base: read.base,
             seeds,
             repeats,
@@ -345,6 +360,35 @@ pub(super) fn flat(table: &toml::Table) -> Values {
     flat
 }
 
+/// Conditions drawn at random: one value of every list of a grid, each independent of the others.
+///
+/// A wrong name or type in a list is an error; combinations that a session refuses are left out later.
+fn drawn_conditions(grid: &toml::Table, count: i64, seed: u64) -> Result<Vec<NamedValues>, String> {
+    let count = valid_count(count).ok_or_else(|| wrong("draw", count, "1 to 100000"))?;
+    let lists = flat(grid);
+    for (field, list) in &lists {
+        let values = list.as_array().filter(|values| !values.is_empty());
+        let values = values.ok_or_else(|| {
+            let expected = "a list with at least one value, as in [0, 100, 500]";
+            wrong(&format!("grid.{field}"), list, expected)
+        })?;
+        for value in values {
+            let alone = [(field.as_str(), value)].into_iter();
+            field::set_all(&mut Config::default(), alone)
+                .map_err(|(field, error)| format!("grid.{field}: {error}"))?;
+        }
+    }
+    let draw = |number: u64| {
+        let values = lists.iter().filter_map(|(field, list)| {
+            let list = list.as_array()?;
+            let place = draw_number(seed, field.as_bytes(), number) % list.len() as u64;
+            Some((field.clone(), list[place as usize].clone()))
+        });
+        (None, values.collect())
+    };
+    Ok((0..count as u64).map(draw).collect())
+}
+
 /// Every combination of the values of a grid; the last field changes fastest.
 fn grid_conditions(grid: &toml::Table) -> Result<Vec<NamedValues>, String> {
     let same = |a: &toml::Value, b: &toml::Value| {
@@ -435,6 +479,26 @@ mod tests {
         assert_eq!(trial.conditions[5].config.link.back.oneway_ms, 250.0);
         assert_eq!(trial.conditions[5].config.duration_s, 2.0);
         assert_eq!(trial.seeds, [1, 2]);
+    }
+
+    #[test]
+    fn drawn_conditions_repeat_with_their_seed_and_refused_ones_are_counted() {
+        let text = "draw = 40\nseeds = [7]\n[grid]\ncoupling.mode = [\"wave\", \"tank\"]\n\
+                    link.back.loss = [0.0, 0.1, 1.5]\n";
+        let trial = Trial::parse(text, "d.toml").expect("good");
+        assert_eq!(Trial::parse(text, "d.toml"), Ok(trial.clone()));
+        assert_eq!(trial.conditions.len() + trial.refused, 40);
+        assert!(trial.refused > 0 && trial.conditions.len() > trial.refused);
+        let other = Trial::parse(&text.replace('7', "8"), "d.toml").expect("good");
+        assert_ne!(other.conditions, trial.conditions);
+        for (from, to, part) in [
+            ("40", "0", "draw is 0"),
+            ("tank", "tnak", "tnak"),
+            ("[0.0, 0.1, 1.5]", "[1.5]", "accepts"),
+        ] {
+            let error = Trial::parse(&text.replace(from, to), "d.toml").expect_err(to);
+            assert!(error.to_string().contains(part), "{error}");
+        }
     }
 
     #[test]

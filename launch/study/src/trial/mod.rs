@@ -38,7 +38,7 @@ pub use row::TrialRow;
 pub const BUILT_IN: BuiltInTexts = BuiltInTexts {
     kind: "trial",
     texts: palpate_scene::texts!(
-        "../../trials": "codec", "delay-and-mode", "observers", "person-lump", "person-stiffness", "rough-network",
+        "../../trials": "adversary", "codec", "delay-and-mode", "observers", "person-lump", "person-stiffness", "rough-network",
         "transparency",
     ),
 };

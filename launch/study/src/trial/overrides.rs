@@ -16,6 +16,8 @@ use super::file::{CONFIG_TABLES, flat};
 pub struct TrialOverrides {
     /// Configuration below `[base]`; its seed is ignored.
     pub config: Option<toml::Table>,
+    /// Number of conditions that are drawn, instead of the file's.
+    pub sessions: Option<u32>,
     /// The only seed, instead of the file's.
     pub seed: Option<u64>,
     /// Fields of every condition.
@@ -65,6 +67,15 @@ impl TrialOverrides {
                 merge(&mut base, own);
             }
             trial.insert("base".into(), base.into());
+        }
+        if let Some(sessions) = self.sessions {
+            if !trial.contains_key("draw") {
+                let text = format!(
+                    "--sessions {sessions}: {name} has no draw; expected draw = N in the file"
+                );
+                return Err(Failure::Usage(text));
+            }
+            trial.insert("draw".into(), i64::from(sessions).into());
         }
         if let Some(seed) = self.seed {
             let seed = i64::try_from(seed).unwrap_or(i64::MAX);

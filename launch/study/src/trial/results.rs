@@ -9,7 +9,7 @@ use std::path::Path;
 use palpate_analysis::{Failure, output};
 
 use super::bootstrap::Interval;
-use super::{Condition, Trial, TrialRow, parquet, table};
+use super::{Condition, Trial, TrialRow, field, parquet, table};
 use crate::{messages, report};
 
 /// Metrics on the terminal, if the trial has them.
@@ -80,6 +80,23 @@ impl TrialResults {
         self.rows.len() == self.trial.row_count()
     }
 
+    /// Command that repeats the session of a row alone, from the folder's `trial.toml` as far as `[base]` goes.
+    fn repeat_command(&self, row: &TrialRow) -> String {
+        let planned = self.trial.planned_row(row.index);
+        let base = &self.trial.base;
+        let mut text = format!(
+            "palpate lab --seed {} --duration {} --tissue {} --twin {}",
+            planned.session_seed(),
+            base.duration_s,
+            base.tissue,
+            base.twin
+        );
+        for (field, value) in &self.trial.conditions[planned.condition].values {
+            let _ = write!(text, " --set '{field}={}'", field::formatted(value));
+        }
+        text
+    }
+
     /// Writes the tables and the page.
     ///
     /// # Errors
@@ -125,6 +142,21 @@ impl TrialResults {
                 let _ = write!(text, "  {value:>columns$}", columns = heading.len());
             }
             text += "\n";
+        }
+        if self.trial.refused > 0 {
+            let _ = writeln!(
+                text,
+                "\nrefused    {} drawn sessions, not run",
+                self.trial.refused
+            );
+        }
+        for row in self.rows.values().filter(|row| row.held == Some(false)) {
+            let _ = writeln!(
+                text,
+                "failed     row {}: {}",
+                row.index,
+                self.repeat_command(row)
+            );
         }
         let (checked, held) = TrialRow::count_checked(self.rows.values());
         let _ = writeln!(
