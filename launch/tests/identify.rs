@@ -106,7 +106,7 @@ fn identify_finds_the_stiffness_of_the_tissue() {
 fn check_morph(twin_scene: &Path, tissue_scene: &Path, found: &Path, folder: &Path) {
     let session = |name: &str, more: &[&str]| {
         let out = folder.join(name);
-        let mut arguments = vec!["lab", "-q", "--duration", "3", "--no-recording"];
+        let mut arguments = vec!["lab", "-q", "--duration", "6", "--no-recording"];
         arguments.extend(["--tissue", text(tissue_scene), "--twin", text(twin_scene)]);
         arguments.extend(["--set", "master.predict.update=false", "--out", text(&out)]);
         arguments.extend(more);

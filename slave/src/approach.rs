@@ -230,15 +230,16 @@ mod tests {
         let (params, mut approach) = (SlaveParams::default(), Approach::new([0.3; AXES]));
         let seen_mps = [(); 2].map(|()| {
             let mut seen_mps = 0.0;
-            for mm in 0..40 {
+            // 0.1 m/s over 40 mm; the limit needs 0.2 s to rise
+            for tick in 0..400 {
                 let reading = RobotReading {
-                    position_m: at(0.04 - 1e-3 * f64::from(mm)),
+                    position_m: at(0.04 - 1e-4 * f64::from(tick)),
                     force_valid: true,
                     ..RobotReading::default()
                 };
                 let port = [&reading.position_m, &[0.0, 0.0, -0.1, 0.0]];
                 approach.observe(&params, &reading, &[0.0; AXES], port, 1e-3);
-                if mm == 20 {
+                if tick == 300 {
                     seen_mps = approach.speed_mps_max(2);
                 }
             }

@@ -21,6 +21,11 @@ fn lossy() -> Example {
 fn page(name: &str) -> String {
     let example = lossy();
     let (audit, mut summary) = summary_of(&example);
+    let safety = &mut summary.safety;
+    safety.motion_beyond_stop_mm_max = Some(0.0);
+    safety.tissue_force_n_max = Some(3.0);
+    safety.robot_speed_mps_max = Some(0.1);
+    safety.outside_workspace_mm_max = Some(0.0);
     summary.state_checks(&SessionFacts::default(), &LIMITS);
     let sites = example.facts.sites.iter();
     let comparison = ModeComparison {

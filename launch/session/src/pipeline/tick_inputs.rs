@@ -205,8 +205,10 @@ mod tests {
         let reading = robot::RobotReading {
             force_valid: true,
             tissue_collapsed: true,
+            peak_contact_n: Some([0.5; 4]),
             ..robot::RobotReading::default()
         };
+        record.peak_contact_n = [0.5; 4];
         note_slave(&mut record, &inputs, &reading);
         assert_eq!(inputs_of(&record, None), inputs);
         assert_eq!(slave_reading(&record), reading);
