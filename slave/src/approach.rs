@@ -60,6 +60,17 @@ pub fn stopping_distance_m(speed_mps: f64) -> f64 {
     speed_mps * REACTS_S + speed_mps * speed_mps / (2.0 * STOP_MPS2)
 }
 
+/// Servo of the robot after a tick, by axis.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ServoState {
+    /// Position of the port \[m\].
+    pub port_m: Axes,
+    /// Velocity of the port \[m/s\].
+    pub port_mps: Axes,
+    /// Force of the servo \[N\].
+    pub force_n: Axes,
+}
+
 /// State of the approach.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Approach {
@@ -83,14 +94,12 @@ impl Approach {
         }
     }
 
-    /// Takes the reading of a tick, after a force of the servo `servo_n` \[N\], with the port at `port_m` \[m\] that last
-    /// moved with `port_mps` \[m/s\].
+    /// Takes the reading of a tick, and the servo as it was left in the last one.
     pub(crate) fn observe(
         &mut self,
         params: &SlaveParams,
         reading: &RobotReading,
-        servo_n: &Axes,
-        [port_m, port_mps]: [&Axes; 2],
+        servo: &ServoState,
         dt_s: f64,
     ) {
         let before_n = core::mem::replace(&mut self.contact_n, reading.contact_force_n);
@@ -105,11 +114,11 @@ impl Approach {
         } else if reading.force_valid {
             // a sensor that is dead does not see what blocks the robot
             let moves = !below(&reading.velocity_mps, BLOCKED_MPS);
-            if moves || below(servo_n, TOUCH_COUPLING_N_MIN) {
+            if moves || below(&servo.force_n, TOUCH_COUPLING_N_MIN) {
                 self.free.confirm(&reading.position_m);
             }
         }
-        let is_free = self.free.leads(port_m, port_mps);
+        let is_free = self.free.leads(&servo.port_m, &servo.port_mps);
         let guard = &params.guard;
         for axis in 0..AXES {
             let most_mps = guard.velocity_mps_max[axis];
@@ -237,8 +246,12 @@ mod tests {
                     force_valid: true,
                     ..RobotReading::default()
                 };
-                let port = [&reading.position_m, &[0.0, 0.0, -0.1, 0.0]];
-                approach.observe(&params, &reading, &[0.0; AXES], port, 1e-3);
+                let servo = ServoState {
+                    port_m: reading.position_m,
+                    port_mps: [0.0, 0.0, -0.1, 0.0],
+                    ..ServoState::default()
+                };
+                approach.observe(&params, &reading, &servo, 1e-3);
                 if tick == 300 {
                     seen_mps = approach.speed_mps_max(2);
                 }
@@ -274,8 +287,7 @@ mod tests {
                 force_valid: true,
                 ..RobotReading::default()
             };
-            let at_rest = [&[0.0; AXES]; 2];
-            approach.observe(&params, &reading, &[0.0; AXES], at_rest, 1e-3);
+            approach.observe(&params, &reading, &ServoState::default(), 1e-3);
             approach.spring_n_max(2, 8.0)
         };
         assert_eq!(push(0.0), None);
@@ -287,9 +299,8 @@ mod tests {
     #[test]
     fn servo_does_not_drive_a_robot_beyond_its_speed() {
         let (params, mut approach) = (SlaveParams::default(), Approach::new([0.3; AXES]));
-        let at_rest = [&[0.0; AXES]; 2];
         let reading = RobotReading::default();
-        approach.observe(&params, &reading, &[0.0; AXES], at_rest, 1e-3);
+        approach.observe(&params, &reading, &ServoState::default(), 1e-3);
         let limit_mps = approach.speed_mps_max(2);
         let [low_n, high_n] = approach.force_range_n(2, &params, limit_mps);
         assert!(high_n.abs() < 1e-12, "{high_n}");

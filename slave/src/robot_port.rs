@@ -36,8 +36,11 @@ impl RobotPort {
     }
 
     /// Part of the work that came back at the channel's port \[J\] which the drive had: all of a negative work, which the
-    /// channel gave.
-    pub(crate) fn returned_j(&mut self, work_j: f64) -> f64 {
+    /// channel gave. A method that is not passive gets all.
+    pub(crate) fn returned_j(&mut self, work_j: f64, passive: bool) -> f64 {
+        if !passive {
+            return work_j;
+        }
         let granted_j = if work_j > 0.0 && self.before.is_some() {
             work_j.min(self.surplus_j.max(0.0))
         } else {
@@ -66,7 +69,7 @@ mod tests {
     fn spring_returns_all_that_it_stored() {
         let mut port = RobotPort::default();
         port.observe(&reading(0.0, 0.0));
-        assert_eq!(port.returned_j(-0.02), -0.02, "given by the channel");
+        assert_eq!(port.returned_j(-0.02, true), -0.02, "given by the channel");
         let press = |port: &mut RobotPort, mm: i32| {
             let depth_m = f64::from(mm) * 1e-3;
             port.observe(&reading(-depth_m, 300.0 * depth_m));
@@ -75,8 +78,8 @@ mod tests {
         // 0.015 J is in the spring
         assert!((port.surplus_j - 0.005).abs() < 1e-12, "{port:?}");
         (0..=10).rev().for_each(|mm| press(&mut port, mm));
-        assert!((port.returned_j(0.05) - 0.02).abs() < 1e-12);
-        assert_eq!(port.returned_j(0.01), 0.0);
+        assert!((port.returned_j(0.05, true) - 0.02).abs() < 1e-12);
+        assert_eq!(port.returned_j(0.01, true), 0.0);
     }
 
     #[test]
@@ -86,7 +89,7 @@ mod tests {
         let mut balance_j = 0.0;
         for cycle in 0..1000 {
             // each cycle returns twice what it took, at a probe that touches nothing
-            balance_j += port.returned_j(-1e-3) + port.returned_j(2e-3);
+            balance_j += port.returned_j(-1e-3, true) + port.returned_j(2e-3, true);
             assert!(balance_j <= 1e-12, "{cycle}: {balance_j}");
         }
     }
@@ -95,6 +98,6 @@ mod tests {
     fn unknown_force_ends_the_account() {
         let mut port = RobotPort::default();
         port.observe(&RobotReading::default());
-        assert_eq!(port.returned_j(1e-3), 1e-3);
+        assert_eq!(port.returned_j(1e-3, true), 1e-3);
     }
 }

@@ -17,7 +17,7 @@ use palpate_transport::trace::{EventFlags, Side, TickRecord};
 use palpate_transport::{AXES, Axes, HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::approach::{Approach, TOUCH_COUPLING_N_MIN, TOUCH_N};
+use crate::approach::{Approach, ServoState, TOUCH_COUPLING_N_MIN, TOUCH_N};
 use crate::guard::{PortMotion, SlaveGuardParams};
 use crate::robot::RobotReading;
 use crate::robot_port::RobotPort;
@@ -159,10 +159,12 @@ pub fn tick(
     state
         .method
         .begin_tick(&coupling_inputs(coupling, &state.inbox, at));
-    let port = [&state.port_position_m, &state.port_mps];
-    state
-        .approach
-        .observe(params, &reading, &state.fading_n, port, at.dt_s);
+    let servo = ServoState {
+        port_m: state.port_position_m,
+        port_mps: state.port_mps,
+        force_n: state.fading_n,
+    };
+    state.approach.observe(params, &reading, &servo, at.dt_s);
     state.port_mps = [0.0; AXES];
     let guard = &params.guard;
     let stale = state.inbox.is_stale(at.now, guard.watchdog_s, guard.age_s);
@@ -356,17 +358,11 @@ impl SlaveState {
         };
         let (limited, limit_events) = params.guard.limit_velocity(axis, &motion);
         events |= limit_events;
-        let range_n = self
-            .approach
-            .force_range_n(axis, params, reading.velocity_mps[axis]);
         let (velocity_mps, force_n, tank_events) =
-            limit_by_energy(context, axis, limited, &pd, range_n, &self.tank);
+            self.limit_by_energy(context, axis, limited, &pd);
         let work_j = -force_n * velocity_mps * dt_s;
-        let returned_j = if context.coupling.mode.is_passive() {
-            self.robot_port.returned_j(work_j)
-        } else {
-            work_j
-        };
+        let passive = context.coupling.mode.is_passive();
+        let returned_j = self.robot_port.returned_j(work_j, passive);
         self.tank.deposit(axis, returned_j);
         events |= tank_events;
         self.port_position_m[axis] += velocity_mps * dt_s;
@@ -390,6 +386,45 @@ impl SlaveState {
             wave_out,
             events,
         }
+    }
+
+    /// Limits velocity and force by the range of the force and the tank.
+    fn limit_by_energy(
+        &self,
+        context: &TickContext<'_>,
+        axis: usize,
+        wanted_mps: f64,
+        pd: &PdController,
+    ) -> (f64, f64, u32) {
+        let [low_n, high_n] =
+            self.approach
+                .force_range_n(axis, context.params, pd.robot_velocity_mps);
+        let mut events = 0;
+        let mut velocity = wanted_mps;
+        let bounded = pd.force(velocity).clamp(low_n, high_n);
+        if bounded != pd.force(velocity) {
+            let reached = (bounded - pd.force_at_rest()) / pd.slope_nspm();
+            // the limit may only slow the port down, never reverse it
+            velocity = if velocity > 0.0 {
+                reached.clamp(0.0, velocity)
+            } else {
+                reached.clamp(velocity, 0.0)
+            };
+            events |= EventFlags::FORCE_LIMIT;
+        }
+        if context.coupling.mode.is_passive() {
+            let (rest, slope) = (pd.force_at_rest(), pd.slope_nspm());
+            let paid = self
+                .tank
+                .payable_velocity(axis, velocity, rest, slope, pd.dt_s);
+            events |= if paid == velocity {
+                0
+            } else {
+                EventFlags::TANK_LIMITED
+            };
+            velocity = paid;
+        }
+        (velocity, pd.force(velocity).clamp(low_n, high_n), events)
     }
 
     /// One axis during a latched fault: the port stands still, and the force fades to damping.
@@ -497,41 +532,6 @@ fn servo_damping_nspm(
     let coupled_nspm = inputs.robot_damping_nspm(axis, own_nspm);
     let least_nspm = params.matched_nspm_min[axis];
     coupled_nspm.max(least_nspm).min(own_nspm)
-}
-
-/// Limits velocity and force by the range of the force and the tank.
-fn limit_by_energy(
-    context: &TickContext<'_>,
-    axis: usize,
-    wanted_mps: f64,
-    pd: &PdController,
-    [low_n, high_n]: [f64; 2],
-    tank: &EnergyTank,
-) -> (f64, f64, u32) {
-    let mut events = 0;
-    let mut velocity = wanted_mps;
-    let bounded = pd.force(velocity).clamp(low_n, high_n);
-    if bounded != pd.force(velocity) {
-        let reached = (bounded - pd.force_at_rest()) / pd.slope_nspm();
-        // the limit may only slow the port down, never reverse it
-        velocity = if velocity > 0.0 {
-            reached.clamp(0.0, velocity)
-        } else {
-            reached.clamp(velocity, 0.0)
-        };
-        events |= EventFlags::FORCE_LIMIT;
-    }
-    if context.coupling.mode.is_passive() {
-        let (rest, slope) = (pd.force_at_rest(), pd.slope_nspm());
-        let paid = tank.payable_velocity(axis, velocity, rest, slope, pd.dt_s);
-        events |= if paid == velocity {
-            0
-        } else {
-            EventFlags::TANK_LIMITED
-        };
-        velocity = paid;
-    }
-    (velocity, pd.force(velocity).clamp(low_n, high_n), events)
 }
 
 /// True if the probe is in contact, by its sensor or else by the coupling force.

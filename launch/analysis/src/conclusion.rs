@@ -117,14 +117,14 @@ fn judge_robot(config: &Config, robot: &RobotExtremes, summary: &mut Summary) ->
     let yield_mm = 1e3 * robot.yield_n / spring_npm.into_iter().fold(f64::INFINITY, f64::min);
     let (tissue_n, tissue_n_max) = nearest_to_limit(&robot.contact_n, &guard.contact_n_max);
     let (robot_mps, robot_mps_max) = nearest_to_limit(&robot.speed_mps, &guard.velocity_mps_max);
-    let workspace = [&guard.workspace_m_min, &guard.workspace_m_max];
     if robot.extent_m.is_some() {
         let safety = &mut summary.safety;
         safety.yield_mm_max = Some(yield_mm);
         safety.motion_beyond_stop_mm_max = Some(1e3 * robot.unexplained_m);
         safety.tissue_force_n_max = Some(tissue_n);
         safety.robot_speed_mps_max = Some(robot_mps);
-        safety.outside_workspace_mm_max = Some(1e3 * robot.outside_m(workspace));
+        safety.outside_workspace_mm_max =
+            Some(1e3 * robot.outside_m(&guard.workspace_m_min, &guard.workspace_m_max));
         let mass_kg = config.robot.mass_kg();
         let approaches_mps = (0..3).map(|axis| {
             let limit_n = guard.contact_n_max[axis];

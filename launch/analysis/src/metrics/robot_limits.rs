@@ -82,7 +82,7 @@ impl RobotExtremes {
     }
 
     /// Largest distance outside of a workspace, over x, y and z \[m\].
-    pub(crate) fn outside_m(&self, [low_m, high_m]: [&Axes; 2]) -> f64 {
+    pub(crate) fn outside_m(&self, low_m: &Axes, high_m: &Axes) -> f64 {
         let Some([least_m, most_m]) = &self.extent_m else {
             return 0.0;
         };
