@@ -410,7 +410,13 @@ impl SlaveState {
             } else {
                 reached.clamp(velocity, 0.0)
             };
-            events |= EventFlags::FORCE_LIMIT;
+            // below its limit the force is bounded by the speed of the robot
+            let most_n = context.params.guard.force_n_max[axis];
+            events |= if bounded.abs() >= most_n {
+                EventFlags::FORCE_LIMIT
+            } else {
+                EventFlags::SPEED_LIMIT
+            };
         }
         if context.coupling.mode.is_passive() {
             let (rest, slope) = (pd.force_at_rest(), pd.slope_nspm());

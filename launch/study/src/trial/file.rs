@@ -264,6 +264,14 @@ fn refuse_unused_fields(read: &Text, text: &str) -> Result<(), String> {
         let expected = "seeds at the top of the file: every condition has the same";
         return Err(wrong("base.seed", seed, expected));
     }
+    if read.draw.is_some() && (read.grid.is_empty() || !read.condition.is_empty()) {
+        let found = "there without lists to draw from";
+        return Err(wrong(
+            "draw",
+            found,
+            "a [grid] of lists, and no [[condition]]",
+        ));
+    }
     let kind = name(&read.kind);
     if read.clock == TrialClock::Live && read.kind != TrialKind::Session {
         let found = format!("live in a trial of kind {kind}");
@@ -493,6 +501,7 @@ mod tests {
         assert_ne!(other.conditions, trial.conditions);
         for (from, to, part) in [
             ("40", "0", "draw is 0"),
+            ("[grid]", "[[condition]]", "[grid] of lists"),
             ("tank", "tnak", "tnak"),
             ("[0.0, 0.1, 1.5]", "[1.5]", "accepts"),
         ] {

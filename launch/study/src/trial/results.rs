@@ -7,8 +7,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use palpate_analysis::{Failure, output};
+use palpate_session::config::Config;
 
 use super::bootstrap::Interval;
+use super::file::flat;
 use super::{Condition, Trial, TrialRow, field, parquet, table};
 use crate::{messages, report};
 
@@ -80,19 +82,19 @@ impl TrialResults {
         self.rows.len() == self.trial.row_count()
     }
 
-    /// Command that repeats the session of a row alone, from the folder's `trial.toml` as far as `[base]` goes.
+    /// Command that repeats the session of a row alone: every field that differs from the default.
     fn repeat_command(&self, row: &TrialRow) -> String {
-        let planned = self.trial.planned_row(row.index);
-        let base = &self.trial.base;
-        let mut text = format!(
-            "palpate lab --seed {} --duration {} --tissue {} --twin {}",
-            planned.session_seed(),
-            base.duration_s,
-            base.tissue,
-            base.twin
-        );
-        for (field, value) in &self.trial.conditions[planned.condition].values {
-            let _ = write!(text, " --set '{field}={}'", field::formatted(value));
+        let own = self.trial.planned_row(row.index).config(&self.trial);
+        let fields = |config: &Config| {
+            let table: toml::Table = config.to_toml().parse().unwrap_or_default();
+            flat(&table)
+        };
+        let default = fields(&Config::default());
+        let mut text = String::from("palpate lab");
+        for (field, value) in fields(&own) {
+            if field != "name" && !default.contains(&(field.clone(), value.clone())) {
+                let _ = write!(text, " --set '{field}={}'", field::formatted(&value));
+            }
         }
         text
     }

@@ -25,13 +25,11 @@ pub(super) struct StepFactors {
     pub(super) displacement_max: f32,
 }
 
-/// Clamps to a bound. A number that is not finite becomes NaN, so that the collapse is seen in the energy.
+/// Clamps to a bound; NaN stays.
 #[inline(always)]
 fn clamp_magnitude(x: f32, bound: f32) -> f32 {
-    let below = if x < bound { x } else { bound };
-    let within = if below > -bound { below } else { -bound };
-    // zero of any finite number
-    within + 0.0 * x
+    let below = if bound < x { bound } else { x };
+    if -bound > below { -bound } else { below }
 }
 
 /// Mass of a node and its inverse; the inverse is 0 for a node that does not move.
@@ -54,10 +52,9 @@ fn integrate_component<const LAST: bool>(
 ) -> f32 {
     let Inertia { mass, inverse_mass } = own;
     let free = inverse_mass > 0.0;
-    let kicked = clamp_magnitude(
-        (*f * factors.kick_dt).mul_add(inverse_mass, *v),
-        factors.speed_max,
-    );
+    let unbounded = (*f * factors.kick_dt).mul_add(inverse_mass, *v);
+    // an infinite velocity becomes NaN as well, so that the energy shows the collapse
+    let kicked = unbounded.mul_add(0.0, clamp_magnitude(unbounded, factors.speed_max));
     let slowed = if LAST {
         kicked * factors.damping_factor
     } else {
