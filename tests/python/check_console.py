@@ -54,6 +54,10 @@ def stand_still(out):
     return (halted - heard) / 1e6, 1e3 * way
 
 
+# distance between hand and robot
+OFFSET_MM = "1e3 * Math.hypot(...[0, 1, 2].map((n) => palpate.seen.state.master.position_m[n] - palpate.seen.state.slave.position_m[n]))"
+
+
 def palpate_and_stop(arguments, browser, numbers):
     out = Path(arguments.out, "session")
     with Session(arguments.palpate, out, "--operator", "pointer", "--duration", "240") as session:
@@ -120,11 +124,23 @@ def with_pages(arguments, browser, numbers, of):
     first.page.keyboard.press("Escape") if arguments.keyboard else second.page.click("#stop")
     second.until("palpate.seen.state.slave.ordered === 0 && palpate.seen.state.master.ordered === 0", "both sides stop")
     first.until("document.getElementById('slave-state').textContent.includes('stopped')", "the page says so")
+    first.until("!document.getElementById('halted').hidden && !palpate.pointer.held", "the view says so, and the handle is released")
     first.shot(Path(arguments.out, "stopped.png"))
-    time.sleep(1)
+    stood = first.js("palpate.seen.state.master.position_m")
+    for x_m in (-0.03, 0.0, 0.03):
+        first.page.mouse.move(*first.at(x_m, 0.01), steps=4)
+        time.sleep(0.3)
+    now = first.js("palpate.seen.state.master.position_m")
+    hold(stood == now, f"a stopped hand does not move with the pointer: {stood} {now}")
+    numbers["offset_at_stop_mm"] = round(first.js(OFFSET_MM), 2)
     first.let_go()
     first.page.click("#enable")
     first.until("palpate.seen.state.slave.ordered === 1", "they are enabled again")
+    said = first.page.text_content("#notice")
+    hold(numbers["offset_at_stop_mm"] < 0.05 or "mm to the robot" in said, f"Enable says the offset: {said}")
+    first.until(f"{OFFSET_MM} < 0.2", "the hand is where the robot is")
+    first.until("document.getElementById('halted').hidden", "the view shows the halt no longer")
+    numbers["offset_after_enable_mm"] = round(first.js(OFFSET_MM), 2)
     first.press(0.0, 0.0, 0.5)
     first.let_go()
     for page in (first, second):

@@ -67,6 +67,8 @@ impl SideState for palpate_master::MasterState {
         at: &TickInputs,
         handle: &mut Self::Device,
     ) -> (TickRecord, HapticFrame) {
+        let robot = self.inbox().newest();
+        handle.observe_halt(at.halt, (robot.sequence > 0).then_some(&robot.position_m));
         let mut reading = handle.read(at.device_now);
         reading.present &= !at.halt;
         let mut out = palpate_master::tick(params, coupling, self, at, &reading);

@@ -87,6 +87,11 @@ pub trait Handle: Send {
     /// Capabilities of the device.
     fn caps(&self) -> HandleCaps;
 
+    /// Takes the halt of its side before each reading, and the newest known position of the robot \[m\]. A handle that
+    /// the program moves stands still during a halt; after it, it moves to the robot before a hand can take it.
+    /// Any other handle ignores both.
+    fn observe_halt(&mut self, _halted: bool, _robot_m: Option<&Axes>) {}
+
     /// Reads the device at `now`; never blocks, never allocates.
     fn read(&mut self, now: Time) -> HandleReading;
 

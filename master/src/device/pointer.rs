@@ -8,7 +8,8 @@
 //! Between two positions the target is smoothed by a critically damped filter, x'' = w^2 (target - x) - 2 w x',
 //! which lags by 2 / w. Its speed is bounded, so that a jump of the pointer causes no impact. A pointer
 //! that is silent for `SILENCE_MAX` counts as a hand that is gone: the handle is released in place and brakes,
-//! and only a new grasp takes it again.
+//! and only a new grasp takes it again. The same holds for a halt, during which the handle stands. After the halt it
+//! first moves to the robot, which stands as well, so that no offset between them remains.
 
 use palpate_port::fixed_stepper::{FixedStepper, SUBSTEP_S};
 use palpate_port::limit::limited;
@@ -18,6 +19,7 @@ use palpate_transport::{AXES, Axes, Span, Time};
 
 use super::grip::Hand;
 use super::mass::{MASS_KG, Mass};
+use super::minimum_jerk::Segment;
 use super::script::Intent;
 use super::{Handle, HandleCaps, HandleReading};
 
@@ -38,6 +40,22 @@ const BRAKE_NSPM: f64 = 40.0;
 
 /// Largest force that the handle accepts \[N\]: far beyond what a guard permits.
 const FORCE_N_MAX: f64 = 20.0;
+
+/// Mean speed at which a halted handle moves to the robot \[m/s\], and the shortest time of that motion \[s\]; ours.
+const REALIGN_MPS: f64 = 0.05;
+const REALIGN_S_MIN: f64 = 0.1;
+
+/// Phase of a handle with respect to halts of its side.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+enum HaltPhase {
+    /// No halt; the pointer may hold the handle.
+    #[default]
+    Free,
+    /// The side is halted, and the handle stands.
+    Halted,
+    /// After a halt: sub-steps so far of the motion to the robot.
+    Realigning { path: Segment, substeps: u32 },
+}
 
 /// Target position of a pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -97,6 +115,7 @@ pub struct PointerHandle<P> {
     held: bool,
     /// True if the pointer fell silent while it held the handle, and has not reported a release since.
     lost: bool,
+    halt_phase: HaltPhase,
     watchdog: Watchdog,
 }
 
@@ -114,6 +133,7 @@ impl<P: PointerSource> PointerHandle<P> {
             target_since: Time(0),
             held: false,
             lost: false,
+            halt_phase: HaltPhase::Free,
             watchdog: Watchdog::for_plant(None),
         }
     }
@@ -139,7 +159,8 @@ impl<P: PointerSource> PointerHandle<P> {
             (self.target, self.target_since) = (newest, now);
         }
         let silent = now - self.target_since > SILENCE_MAX;
-        self.lost = self.target.present && (self.lost || silent);
+        let halted = self.halt_phase != HaltPhase::Free;
+        self.lost = self.target.present && (self.lost || silent || halted);
         let held = self.target.present && !self.lost;
         if held != self.held {
             self.held = held;
@@ -147,6 +168,45 @@ impl<P: PointerSource> PointerHandle<P> {
             self.mass.hand = if held { self.hand } else { brake(self.hand) };
         }
         self.intent.closed = held && self.target.closed;
+    }
+
+    /// Advances by a sub-step.
+    fn substep(&mut self) {
+        match &mut self.halt_phase {
+            HaltPhase::Free => {
+                if self.held {
+                    self.filter_target();
+                }
+                self.mass.step(&self.intent);
+            }
+            HaltPhase::Halted => self.mass.body.velocity_mps = [0.0; AXES],
+            HaltPhase::Realigning { path, substeps } => {
+                *substeps += 1;
+                let elapsed_s = f64::from(*substeps) * SUBSTEP_S;
+                let intent = path.intent(elapsed_s);
+                self.mass.body.position_m = intent.position_m;
+                self.mass.body.velocity_mps = intent.velocity_mps;
+                if elapsed_s >= path.end_s {
+                    self.move_to(intent.position_m);
+                    self.halt_phase = HaltPhase::Free;
+                }
+            }
+        }
+    }
+
+    /// Motion from here to the robot; `None` if it is there.
+    fn path_to(&self, robot_m: &Axes) -> Option<Segment> {
+        let from_m = self.mass.body.position_m;
+        let distance_m = |axis: usize| (robot_m[axis] - from_m[axis]).abs();
+        let longest_m = (0..AXES).map(distance_m).fold(0.0, f64::max);
+        let duration_s = (longest_m / REALIGN_MPS).max(REALIGN_S_MIN);
+        (longest_m > 0.0).then(|| Segment {
+            end_s: duration_s,
+            duration_s,
+            from_m,
+            to_m: *robot_m,
+            ..Segment::default()
+        })
     }
 
     /// Advances the target filter of the header by a sub-step.
@@ -189,6 +249,21 @@ impl<P: PointerSource> Handle for PointerHandle<P> {
         }
     }
 
+    fn observe_halt(&mut self, halted: bool, robot_m: Option<&Axes>) {
+        let within_reach = |robot_m: &&Axes| robot_m.iter().all(|place| place.abs() <= REACH_M);
+        let path = robot_m
+            .filter(within_reach)
+            .and_then(|robot_m| self.path_to(robot_m));
+        self.halt_phase = match self.halt_phase {
+            _ if halted => HaltPhase::Halted,
+            HaltPhase::Halted => path.map_or(HaltPhase::Free, |path| HaltPhase::Realigning {
+                path,
+                substeps: 0,
+            }),
+            other => other,
+        };
+    }
+
     fn read(&mut self, now: Time) -> HandleReading {
         self.read_pointer(now);
         let mut released_m = None;
@@ -196,10 +271,7 @@ impl<P: PointerSource> Handle for PointerHandle<P> {
             if self.watchdog.expires() {
                 released_m = Some(self.mass.release_force());
             }
-            if self.held {
-                self.filter_target();
-            }
-            self.mass.step(&self.intent);
+            self.substep();
         }
         HandleReading {
             position_m: self.mass.body.position_m,
@@ -330,6 +402,51 @@ mod tests {
         // a quarter of a kilogram against 40.5 N s/m
         assert!((0.0..0.005).contains(&fell_m), "{fell_m}");
         assert!(read[799].velocity_mps[2].abs() < 1e-3);
+    }
+
+    #[test]
+    fn issue_a_halted_hand_went_on_and_kept_its_offset() {
+        let mut handle = handle(steady(&[(4, 0.03, false), (200, 0.0, true)]));
+        let robot_m = [0.0, 0.0, 0.02, 0.02];
+        let mut read = Vec::new();
+        for ms in 0..2400_i64 {
+            handle.observe_halt((300..800).contains(&ms), Some(&robot_m));
+            let reading = handle.read(Time(ms * 1_000_000));
+            handle.write(&[0.0, 0.0, if reading.present { 2.0 } else { 0.0 }, 0.0]);
+            read.push(reading);
+        }
+        assert!(read[299].velocity_mps[2] < -0.02 && read[299].present);
+        let stood_m = read[300].position_m;
+        assert!(
+            read[300..800]
+                .iter()
+                .all(|at| at.position_m == stood_m && !at.present)
+        );
+        assert!((stood_m[2] - robot_m[2]).abs() > 2e-3, "{stood_m:?}");
+        // at most twice the mean speed, and at rest where the robot is
+        let steps = read[800..].windows(2);
+        let longest_m = steps.map(|two| (two[1].position_m[2] - two[0].position_m[2]).abs());
+        assert!(longest_m.fold(0.0, f64::max) < 2e-3 * REALIGN_MPS);
+        assert!(
+            (read[2399].position_m[2] - robot_m[2]).abs() < 1e-3,
+            "{:?}",
+            read[2399]
+        );
+        assert!(read[800..].iter().all(|at| !at.present), "no new grasp");
+    }
+
+    #[test]
+    fn a_handle_ignores_a_robot_without_a_plausible_place() {
+        for robot_m in [[f64::NAN; AXES], [0.0, 0.0, 9.0, 0.0]] {
+            let mut handle = handle(steady(&[(100, 0.03, false)]));
+            handle.observe_halt(true, Some(&robot_m));
+            handle.read(Time(0));
+            handle.observe_halt(false, Some(&robot_m));
+            assert_eq!(
+                handle.read(Time(100_000_000)).position_m,
+                [0.0, 0.0, 0.03, 0.02]
+            );
+        }
     }
 
     #[test]

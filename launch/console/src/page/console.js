@@ -114,6 +114,7 @@ function picture(now_ms) {
   if (frame && frame !== seen.drawn) {
     seen.drawn = frame;
     scene.state(frame, Boolean(controls.facts?.pointer));
+    controls.halt(frame.master);
     letGo(now_ms, frame);
     write("force", force_n.toFixed(2));
     const parked_n = Math.hypot(...frame.master.parked_n.slice(0, 3));
@@ -157,7 +158,7 @@ function letGo(now_ms, { master }) {
   if (!pointer.held || master.state === 1) seen.held_ms = now_ms;
   else if (now_ms - seen.held_ms > 800) {
     pointer.release();
-    controls.say(master.ordered === 1 ? "the handle was released: take it again" : "stopped: press Enable to resume", "bad");
+    controls.say("the handle was released: take it again", "bad");
   }
 }
 

@@ -20,7 +20,7 @@ export class Controls {
     this.operator = false;
     this.rates = {};
     this.click("stop", { do: "stop" });
-    this.click("enable", { do: "state", word: "enable" });
+    at("enable").addEventListener("click", () => this.enable());
     this.click("pause", { do: "state", word: "pause" });
     this.click("resume", { do: "state", word: "resume" });
     this.click("operate", () => ({ do: this.operator ? "watch" : "operate" }));
@@ -68,6 +68,25 @@ export class Controls {
     };
   }
 
+  /** Enables both sides; the session moves a pointer's handle to the robot before it can be taken. */
+  async enable() {
+    const { master, slave } = this.frame ?? {};
+    const offset_mm = slave?.spoken ? 1e3 * Math.hypot(...[0, 1, 2].map((axis) => master.position_m[axis] - slave.position_m[axis])) : 0;
+    const realigned = this.pointer.halted && this.facts?.pointer && offset_mm >= 0.05;
+    await this.ask({ do: "state", word: "enable" }, realigned ? `; the hand moves ${offset_mm.toFixed(1)} mm to the robot` : "");
+  }
+
+  /** Shows a halt of the operator's side, and releases the handle: the hand stands, whatever the pointer does. */
+  halt({ spoken, ordered }) {
+    const halted = Boolean(spoken) && ordered !== 1;
+    if (this.pointer.halted === halted) return;
+    this.pointer.halted = halted;
+    if (halted) this.pointer.release();
+    at("halted").textContent = HALTED[ordered] ?? "";
+    document.body.dataset.halted = at("present").disabled = halted && Boolean(this.facts?.pointer);
+    at("halted").hidden = !halted;
+  }
+
   /** With a pointer: takes or releases the handle; without: lets the scripted hand move or pauses it. */
   present(wanted) {
     if (this.facts?.pointer) return wanted ? this.pointer.take("keys") : this.pointer.release();
@@ -78,9 +97,10 @@ export class Controls {
     this.pointer.clutch = at("clutch").checked = on;
   }
 
-  async ask(order) {
+  /** Sends an order and shows its reply, followed by `more`. */
+  async ask(order, more = "") {
     try {
-      this.say(await this.link.order(order), "quiet");
+      this.say(`${await this.link.order(order)}${more}`, "quiet");
     } catch (refusal) {
       this.say(refusal.message, "bad");
       this.restore?.();
@@ -157,6 +177,7 @@ export class Controls {
   /** Shows numbers that change all the time; called a few times a second. */
   state(frame, seen) {
     const { master, slave } = frame;
+    this.frame = frame;
     for (const [id, who, side] of [["master-state", "master", master], ["slave-state", "slave", slave]]) {
       const name = standing(side);
       const stale = side.spoken && side.events & STALE;
@@ -181,6 +202,7 @@ export class Controls {
       "frames received": `${both(this.rate("in", master.received, frame.at_s), this.rate("out", slave.received, frame.at_s))} Hz`,
       "tick rate": `${both(this.rate("hand", master.tick, frame.at_s), this.rate("robot", slave.tick, frame.at_s))} Hz`,
       "late ticks": both(master.late, slave.late), "tick time": `${both(master.compute_us.toFixed(0), slave.compute_us.toFixed(0))} µs`,
+      "active budget": budget(master, this.facts?.active_j_max ?? 0),
       "active limits": limits(master.events | slave.events), "rendering": `${seen.pictures} fps, ${seen.work_ms.toFixed(1)} ms/frame`,
     };
     if (Number.isFinite(master.pointer_hz)) {
@@ -205,9 +227,14 @@ export class Controls {
   }
 }
 
+const HALTED = {
+  0: "Stopped: hand and robot stand. Press Enable to go on.",
+  2: "Paused: hand and robot stand. Press Resume to go on.",
+  3: "Fault: the force has faded. Press Enable after its cause is gone.",
+};
 const MODE = (name, now) => (now && now !== name ? `${name}, now ${now}` : name);
 // rows that need two sides
-const CHANNEL_ROWS = ["round trip", "one way", "impedance", "twin confidence", "side", "frames received"];
+const CHANNEL_ROWS = ["round trip", "one way", "impedance", "twin confidence", "active budget", "side", "frames received"];
 const LIMITS = { 1: "energy", 4: "speed", 8: "force", 16: "workspace", 64: "slew", 512: "contact", 65536: "remote energy",
   131072: "unpaid fall",
   262144: "limit cycle" };
@@ -215,6 +242,12 @@ const LIMITS = { 1: "energy", 4: "speed", 8: "force", 16: "workspace", 64: "slew
 function limits(events) {
   const acting = Object.entries(LIMITS).filter(([bit]) => events & bit);
   return acting.map(([, name]) => name).join(", ") || "none";
+}
+
+/** Energy that the remote side returned beyond what it was sent, of the declared budget. */
+function budget({ sent_j, received_j }, most_j) {
+  const used_j = Math.max(0, received_j.reduce((sum, j, axis) => sum + j - sent_j[axis], 0));
+  return `${(1e3 * used_j).toFixed(1)} of ${(1e3 * most_j).toFixed(1)} mJ`;
 }
 
 function ms(seconds) {

@@ -15,7 +15,7 @@ export class Pointer {
   /** `say` is told the aim 60 times a second while the handle is held, and once when it is let go. */
   constructor(scene, canvas, say) {
     Object.assign(this, { scene, canvas, say });
-    this.enabled = false;
+    this.enabled = this.halted = false;
     this.held = this.closed = this.clutch = false;
     this.jaws = true;
     this.closed_m = CLOSED_M;
@@ -43,7 +43,7 @@ export class Pointer {
 
   /** Take the handle where it is; its aim comes down to just above the surface. */
   take(by) {
-    if (!this.enabled || this.held || performance.now() < this.rests_until) return;
+    if (!this.enabled || this.halted || this.held || performance.now() < this.rests_until) return;
     this.held = true;
     this.by = by;
     this.aim_m = [...this.tool_m];

@@ -224,6 +224,10 @@ impl<P: PointerSource> Handle for ToolChanger<P> {
         self.handle.caps()
     }
 
+    fn observe_halt(&mut self, halted: bool, robot_m: Option<&Axes>) {
+        self.handle.observe_halt(halted, robot_m);
+    }
+
     fn read(&mut self, now: Time) -> HandleReading {
         let mut reading = self.handle.read(now);
         let command = *self.command.read();

@@ -434,6 +434,7 @@ pub fn facts(config: &Config, sides: SessionSides) -> Value {
         "mode": config.coupling.mode.name(),
         "modes": modes,
         "impedance_nspm": config.coupling.impedance_nspm,
+        "active_j_max": config.coupling.active_j_max,
         "link": if alone { Value::Null } else { links },
         "tool_radius_m": config.master.predict.tool_radius_m,
         "tool_edges_m": config.master.predict.tool_shape.edges_m().map(|edge_m| [edge_m.x, edge_m.y, edge_m.z]),

@@ -47,6 +47,10 @@ impl Handle for TimedDevice<dyn Handle> {
         self.device.caps()
     }
 
+    fn observe_halt(&mut self, halted: bool, robot_m: Option<&Axes>) {
+        self.device.observe_halt(halted, robot_m);
+    }
+
     fn read(&mut self, now: Time) -> device::HandleReading {
         let reading = self.device.read(now);
         self.read = thread_cpu_now();
