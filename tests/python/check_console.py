@@ -54,6 +54,8 @@ def stand_still(out):
     return (halted - heard) / 1e6, 1e3 * way
 
 
+# event bit of frames that are too old
+STALE = 32
 # distance between hand and robot
 OFFSET_MM = "1e3 * Math.hypot(...[0, 1, 2].map((n) => palpate.seen.state.master.position_m[n] - palpate.seen.state.slave.position_m[n]))"
 
@@ -121,11 +123,16 @@ def with_pages(arguments, browser, numbers, of):
     first.press(-0.01, 0.0, 1.0)
     here = first.at(0.03, 0.0)
     first.page.mouse.move(*here, steps=4)
+    # a stop needs no network
+    first.js("palpate.link.order({do: 'link', loss: 1})")
+    first.until(f"palpate.seen.state.slave.events & {STALE} && palpate.seen.state.master.events & {STALE}", "no frames arrive")
     first.page.keyboard.press("Escape") if arguments.keyboard else second.page.click("#stop")
     second.until("palpate.seen.state.slave.ordered === 0 && palpate.seen.state.master.ordered === 0", "both sides stop")
     first.until("document.getElementById('slave-state').textContent.includes('stopped')", "the page says so")
     first.until("!document.getElementById('halted').hidden && !palpate.pointer.held", "the view says so, and the handle is released")
     first.shot(Path(arguments.out, "stopped.png"))
+    first.js("palpate.link.order({do: 'link', loss: 0})")
+    first.until(f"!(palpate.seen.state.master.events & {STALE})", "frames arrive again")
     stood = first.js("palpate.seen.state.master.position_m")
     for x_m in (-0.03, 0.0, 0.03):
         first.page.mouse.move(*first.at(x_m, 0.01), steps=4)
