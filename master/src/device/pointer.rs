@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_a_halted_hand_went_on_and_kept_its_offset() {
+    fn issue_a_halted_hand_moved_on_and_kept_its_offset() {
         let mut handle = handle(steady(&[(4, 0.03, false), (200, 0.0, true)]));
         let robot_m = [0.0, 0.0, 0.02, 0.02];
         let mut read = Vec::new();

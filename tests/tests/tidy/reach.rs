@@ -1,5 +1,5 @@
 //! Rules about reachability: public items are named by product code outside their crate, ticks are called in
-//! one place, and every path and proof of `docs/rows.md` exists.
+//! one place, and every path and proof of `docs/rows.md` and `docs/safety.md` exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -323,6 +323,27 @@ fn rows_refer_to_existing_code_and_proofs() {
         }
         if works && row[3].contains("tests/reference/") {
             wrong.push(format!("{}: works, and its code only judges", row[0]));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn hazards_refer_to_existing_tests() {
+    let (text, sources) = (read("docs/safety.md"), sources());
+    let hazards = text
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| hazard"));
+    let mut wrong = Vec::new();
+    for hazard in hazards {
+        let proof = hazard.trim_end_matches(['|', ' ']).rsplit(" | ").next();
+        let proofs: Vec<&str> = in_backticks(proof.unwrap_or_default()).collect();
+        let exists = |proof: &&str| match proof.contains('/') {
+            true => root().join(proof).exists(),
+            false => sources.iter().any(|source| has_test(&source.text, proof)),
+        };
+        if proofs.is_empty() || !proofs.iter().all(exists) {
+            wrong.push(hazard.to_owned());
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
