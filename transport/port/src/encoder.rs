@@ -22,7 +22,10 @@ pub fn quantised(value: f64, step: f64) -> f64 {
     }
 }
 
-/// White noise of a device's encoders, drawn from a seed.
+/// Largest noise of an encoder, in standard deviations: an outlier beyond it is no reading.
+const DEVIATIONS_MAX: f64 = 4.0;
+
+/// White noise of a device's encoders, drawn from a seed and bounded.
 #[derive(Debug, Clone)]
 pub struct EncoderNoise {
     deviation_m: f64,
@@ -45,7 +48,14 @@ impl EncoderNoise {
             return None;
         }
         let [[a, b], [c, d]] = [(); 2].map(|()| random::normal_pair(&mut self.random));
-        Some([a, b, c, d].map(|normal| self.deviation_m * normal))
+        let bounded = |normal: f64| normal.clamp(-DEVIATIONS_MAX, DEVIATIONS_MAX);
+        Some([a, b, c, d].map(|normal| self.deviation_m * bounded(normal)))
+    }
+
+    /// Largest error that it adds to the distance between two readings \[m\].
+    #[must_use]
+    pub fn distance_error_m(&self) -> f64 {
+        2.0 * DEVIATIONS_MAX * self.deviation_m
     }
 }
 

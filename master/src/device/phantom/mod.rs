@@ -155,7 +155,8 @@ impl PhantomHandle {
 
 impl Handle for PhantomHandle {
     fn caps(&self) -> HandleCaps {
-        let step_m = self.params.encoder_m;
+        // the tank pays for what a reading may be wrong by, noise included
+        let step_m = self.params.encoder_m + self.encoder_noise.distance_error_m();
         let leaf = &self.params.tweezers;
         HandleCaps {
             resolution_m: [step_m, step_m, step_m, leaf.gauge_m],
