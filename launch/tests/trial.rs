@@ -512,7 +512,7 @@ fn matrix_has_no_empty_cell_and_names_what_failed() {
     let cells: Vec<[&str; 3]> = cells
         .map(|cell| ["cell", "state", "text"].map(|key| cell[key].as_str().expect(key)))
         .collect();
-    let failed = "0 of 1 held; frames used by the slave: 0 frames, limit at least 1";
+    let failed = "0 of 1 held; frames used by the master: 0 frames, limit at least 1";
     assert_eq!(cells[0], ["fault none, mode wave", "held", "1 of 1 held"]);
     assert_eq!(cells[1], ["fault none, mode mmt", "held", "1 of 1 held"]);
     assert_eq!(cells[2], ["fault silent, mode wave", "failed", failed]);
@@ -547,7 +547,7 @@ fn matrix_has_no_empty_cell_and_names_what_failed() {
         .find(|line| line.starts_with("failed"))
         .expect("a failed row");
     assert!(
-        line.contains("(fault silent, mode wave), frames used by the slave"),
+        line.contains("(fault silent, mode wave), frames used by the master"),
         "{line}"
     );
     let command = line.split_once("palpate lab").expect("a command").1;

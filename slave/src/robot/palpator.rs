@@ -347,7 +347,7 @@ mod tests {
             ..PalpatorParams::default()
         };
         let mut robot = palpator(&noisy, FreeSpace);
-        let read = |ms| robot.read(Time(ms * 1_000_000)).position_m[0];
+        let read = |ms: i64| robot.read(Time(ms * 1_000_000)).position_m[0];
         let reads: Vec<f64> = (1..2000).map(read).collect();
         let most_m = reads
             .iter()

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 
 use palpate_analysis::report::{escape, section};
 
-use super::table;
 use crate::trial::results::{CellResult, CellState, TrialResults};
 
 /// Renders the tables of a trial and its failed rows; empty without a matrix.
@@ -31,14 +30,37 @@ pub(super) fn render(results: &TrialResults) -> String {
         if !of.title.is_empty() {
             let _ = write!(body, "<h3>{}</h3>", escape(&of.title));
         }
-        let lines = rows.level_names().zip(&of.cells).map(|(name, numbers)| {
-            let of_row = numbers.iter().map(|&number| cell(&cells[number]));
-            std::iter::once(escape(&name)).chain(of_row).collect()
-        });
-        body += &table(&head, 0..0, lines);
+        let lines = rows.level_names().zip(&of.cells);
+        let lines = lines.map(|(name, numbers)| line(&name, numbers.iter().map(|&k| &cells[k])));
+        let names: String = head.iter().map(|name| format!("<th>{name}</th>")).collect();
+        let _ = write!(
+            body,
+            "<div class=\"wide\"><table><thead><tr>{names}</tr></thead><tbody>{}</tbody></table></div>",
+            lines.collect::<String>()
+        );
     }
     body += "</div>";
     section("matrix", "Matrix", &body) + &failures(results, &cells)
+}
+
+/// Formats a row of a table; a reason that several neighbours share stands once across all of them.
+fn line<'a>(name: &str, cells: impl Iterator<Item = &'a CellResult>) -> String {
+    let mut merged: Vec<(usize, &CellResult)> = Vec::new();
+    for cell in cells {
+        match merged.last_mut() {
+            Some((count, before)) if cell.has_reason() && before.text == cell.text => *count += 1,
+            _ => merged.push((1, cell)),
+        }
+    }
+    let cells = merged.into_iter().map(|(count, of)| match count {
+        1 => format!("<td>{}</td>", cell(of)),
+        _ => format!("<td colspan=\"{count}\">{}</td>", cell(of)),
+    });
+    format!(
+        "<tr><td>{}</td>{}</tr>",
+        escape(name),
+        cells.collect::<String>()
+    )
 }
 
 /// Formats a cell.

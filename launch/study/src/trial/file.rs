@@ -288,13 +288,13 @@ fn limit_rows(conditions: usize, rows_each: usize) -> Result<(), String> {
 
 /// Refuses a field that has no effect or is impossible.
 fn refuse_unused_fields(read: &Text, text: &str) -> Result<(), String> {
-    if !read.grid.is_empty() && !read.condition.is_empty() {
-        let found = format!("there beside {} [[condition]]", read.condition.len());
-        return Err(wrong("[grid]", found, "either [grid] or [[condition]]"));
-    }
     if read.has_matrix() && !read.condition.is_empty() {
         let expected = "either [[condition]] or [[factor]] with [[except]] and [table]";
         return Err(wrong("[[condition]]", "there beside [[factor]]", expected));
+    }
+    if !read.grid.is_empty() && !read.condition.is_empty() {
+        let found = format!("there beside {} [[condition]]", read.condition.len());
+        return Err(wrong("[grid]", found, "either [grid] or [[condition]]"));
     }
     let whole: toml::Table = toml::from_str(text).unwrap_or_default();
     if let Some(seed) = whole.get("base").and_then(|base| base.get("seed")) {

@@ -80,6 +80,13 @@ pub(crate) struct CellResult {
     pub(crate) failed_rows: Vec<usize>,
 }
 
+impl CellResult {
+    /// True if it has a reason instead of sessions.
+    pub(crate) fn has_reason(&self) -> bool {
+        matches!(self.state, CellState::NotApplicable | CellState::Refused)
+    }
+}
+
 /// Results of a condition.
 pub(crate) struct ConditionResults<'a> {
     /// The condition.
