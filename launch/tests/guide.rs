@@ -11,7 +11,7 @@ use clap::Parser as _;
 use palpate::cli::Cli;
 
 /// Parts of commands that are parsed and not run, with the reason.
-const PARSED_ONLY: [(&str, &str); 12] = [
+const PARSED_ONLY: [(&str, &str); 13] = [
     (
         "palpate run",
         "a live session: live.rs and .ci/run judge it",
@@ -26,6 +26,10 @@ const PARSED_ONLY: [(&str, &str); 12] = [
     ("palpate bench", "measures this machine for minutes"),
     ("atlas --out runs/atlas", "takes a minute; the sketch runs"),
     ("palpate model detect", "takes minutes"),
+    (
+        "trial faults",
+        "takes minutes; trial.rs runs a smaller matrix",
+    ),
     ("palpate model condense", "takes ten seconds"),
 ];
 

@@ -470,3 +470,101 @@ fn trial_that_a_page_would_reveal_is_refused() {
         assert!(!out.join("answers.csv").exists());
     }
 }
+
+/// A matrix of three faults in two modes: one cell fails, one is left out, one column is refused.
+const MATRIX: &str = r#"
+name = "matrix"
+[base]
+duration_s = 2.0
+tissue = "wall:300"
+twin = "sheet"
+operator.script = { kind = "sine" }
+[grid]
+mode = ["wave", "mmt"]
+[[factor]]
+name = "fault"
+[[factor.level]]
+name = "none"
+[[factor.level]]
+name = "silent"
+loss = 1.0
+[[factor.level]]
+name = "stiff servo"
+slave.stiffness_npm = [90000.0, 90000.0, 90000.0, 90000.0]
+[[except]]
+fault = "silent"
+mode = "mmt"
+reason = "a twin needs no link"
+[table]
+rows = "fault"
+columns = "mode"
+"#;
+
+#[test]
+fn matrix_has_no_empty_cell_and_names_what_failed() {
+    let root = tempfile::tempdir().expect("a folder");
+    let (file, out) = (root.path().join("matrix.toml"), root.path().join("out"));
+    std::fs::write(&file, MATRIX).expect("writable");
+    let output = palpate(&["trial", text(&file), "--json", "--out", text(&out)]);
+    assert_eq!(code(&output), Some(1), "{}", words(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let cells = summary["cells"].as_array().expect("cells").iter();
+    let cells: Vec<[&str; 3]> = cells
+        .map(|cell| ["cell", "state", "text"].map(|key| cell[key].as_str().expect(key)))
+        .collect();
+    let failed = "0 of 1 held; frames used by the master: 0 frames, limit at least 1";
+    assert_eq!(cells[0], ["fault none, mode wave", "held", "1 of 1 held"]);
+    assert_eq!(cells[1], ["fault none, mode mmt", "held", "1 of 1 held"]);
+    assert_eq!(cells[2], ["fault silent, mode wave", "failed", failed]);
+    assert_eq!(
+        cells[3][1..],
+        ["not-applicable", "n/a: a twin needs no link"]
+    );
+    for cell in &cells[4..] {
+        assert_eq!(cell[1], "refused");
+        assert!(cell[2].contains("slave.stiffness_npm is 90000"), "{cell:?}");
+    }
+    assert_eq!(cells.len(), 6);
+    let page = read(&out, "report.html");
+    assert!(!page.contains("<td></td>"), "an empty cell");
+    for part in [
+        "n/a: a twin needs no link",
+        "refused: slave.stiffness_npm",
+        failed,
+        "palpate lab",
+    ] {
+        assert!(page.contains(part), "{part} is not on the page");
+    }
+    // the command that is printed repeats the session, bit for bit
+    let output = palpate(&["trial", text(&file), "--out", text(&out)]);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        stdout.contains("6: 2 held, 1 failed, 2 refused, 1 not applicable"),
+        "{stdout}"
+    );
+    let line = stdout
+        .lines()
+        .find(|line| line.starts_with("failed"))
+        .expect("a failed row");
+    assert!(
+        line.contains("(fault silent, mode wave), frames used by the master"),
+        "{line}"
+    );
+    let command = line.split_once("palpate lab").expect("a command").1;
+    let script = format!("exec {} lab{command} --json", env!("CARGO_BIN_EXE_palpate"));
+    let again = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(root.path())
+        .output()
+        .expect("it starts");
+    assert_eq!(code(&again), Some(1), "{}", words(&again));
+    let again: Value = serde_json::from_slice(&again.stdout).expect("JSON");
+    let hash = again["trace_hash"].as_str().expect("a hash");
+    assert!(read(&out, "trials.csv").contains(hash), "{script}");
+    // a part of the rows leaves cells that say so
+    let part = root.path().join("part");
+    let shard = ["--shard", "2/3", "--json", "--out", text(&part)];
+    let output = palpate(&[&["trial", text(&file)], &shard[..]].concat());
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(summary["cells"][0]["text"], "0 of 1 held, the rest not run");
+}

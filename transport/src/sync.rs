@@ -20,6 +20,9 @@
 //! the smallest bound in a sliding window of 16 s is used; with equal ages that is the one of least
 //! round trip. The bound holds as long as no packet arrives before it was sent and the clocks keep
 //! within the limit; it assumes nothing about symmetry, jitter or loss.
+//!
+//! Two samples that both bound the same offset cannot contradict each other. A sample that contradicts the best one
+//! thus shows that a clock was set: the window restarts with it.
 
 use crate::clock::{Span, Time};
 use crate::frame::HapticFrame;
@@ -114,6 +117,9 @@ impl ClockSync {
         let Some(sample) = Sample::new(t1, t2, t3, t4) else {
             return false;
         };
+        if self.contradicts(&sample) {
+            *self = Self::default();
+        }
         self.rtt_latest = Some(sample.rtt);
         let index = t4.0.div_euclid(BUCKET_NS);
         let place = index.rem_euclid(BUCKETS as i64) as usize;
@@ -179,6 +185,15 @@ impl ClockSync {
         let age = magnitude(now - best.began).max(magnitude(now - best.ended));
         let bound = best.half + drift(age) + magnitude(carried);
         Some((best.offset + carried, bound))
+    }
+
+    /// True if no offset lies within the bounds of both a sample and the best one before it.
+    fn contradicts(&self, sample: &Sample) -> bool {
+        let before = self.offset_at(sample.ended);
+        before.is_some_and(|(offset, bound)| {
+            let own = sample.half + drift(sample.ended - sample.began);
+            magnitude(sample.offset - offset) > bound + own
+        })
     }
 
     fn windowed(&self) -> impl Iterator<Item = &Bucket> {
@@ -467,6 +482,26 @@ mod tests {
         assert_eq!(after(0, 5, 10 * MS), Span(20 * MS));
         assert_eq!(after(5, 15, 30 * MS), Span(20 * MS));
         assert_eq!(after(15, 22, 30 * MS), Span(60 * MS));
+    }
+
+    /// The old offset stayed in use for the whole window of 16 s, with a bound that did not hold.
+    #[test]
+    fn issue_a_clock_that_was_set_kept_its_old_offset() {
+        for step in [Span::from_s(1.0), Span::from_s(-1.0)] {
+            let mut sync = ClockSync::default();
+            let is_set = |now: Time| now >= Time(3000 * MS);
+            for k in 0..6000 {
+                let t1 = Time(k * MS);
+                let [t2, t3, t4] = [50, 51, 100].map(|ms| Time((k + ms) * MS));
+                let there = |now: Time| theirs(now, 0.0) + if is_set(now) { step } else { Span(0) };
+                sync.sample(t1, there(t2), there(t3), t4);
+                let (offset, bound) = sync.offset_at(t4).expect("a sample");
+                let error = magnitude(offset - (there(t4) - t4));
+                // a round trip after the step, when an answer has come back
+                let unknown = is_set(t4) && !is_set(t2);
+                assert!(unknown || error <= bound, "{k}: {error:?} {bound:?}");
+            }
+        }
     }
 
     proptest! {

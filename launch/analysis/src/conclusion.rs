@@ -85,11 +85,12 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
     };
     let mut summary = metrics::measure(&traces, &audit, &tally, facts);
     // an ideal mass reads without noise, and then this is generous
-    let noise_n = config.robot.palpator.sensor.noise_n;
+    let palpator = &config.robot.palpator;
+    let (noise_n, noise_m) = (palpator.sensor.noise_n, palpator.encoder_noise_m);
     summary.passivity.robot_port_tolerance_j = summary
         .passivity
         .robot_port_min_j
-        .map(|_| tally.accounts.robot_port_tolerance_j(noise_n));
+        .map(|_| tally.accounts.robot_port_tolerance_j(noise_n, noise_m));
     if config.codec.is_on() {
         // between the frames of a codec the receiver uses another force than that of the newest one
         summary.link.reconstruction_error = None;

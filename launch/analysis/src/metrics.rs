@@ -121,6 +121,8 @@ pub struct SessionFacts {
     pub frame_bytes: Option<u64>,
     /// True delays, where they are known.
     pub oneway_truth: Option<OnewayTruth>,
+    /// Time at which the configuration sets a clock \[s\], if it does.
+    pub clock_step_s: Option<f64>,
     /// Result of the script of steps, with its post-conditions.
     pub rehearsal: Option<RehearsalResult>,
     /// Pictures of instruments at work, beside those of a script.
@@ -143,6 +145,7 @@ impl SessionFacts {
                 ..Summary::default()
             },
             mode: config.modes(),
+            clock_step_s: (config.clock.step_ms != 0.0).then_some(config.clock.step_at_s),
             ..Self::default()
         }
     }

@@ -129,16 +129,21 @@ fn loops(servo: &ServoSummary) -> Option<String> {
 fn checks(summary: &Summary) -> String {
     let line = |check: &Check| {
         let verdict = if check.held { "PASS" } else { "FAIL" };
-        let value = check.value.map_or("n/a".into(), brief);
-        let (name, unit) = (&check.name, &check.unit);
-        let limit = check.requirement(&brief(check.limit));
-        let limit = match check.held {
-            true => format!(" ({limit})"),
-            false => format!(", limit {limit}"),
-        };
-        format!("{verdict:<10} {name}: {value} {unit}{limit}\n")
+        format!("{verdict:<10} {}\n", check_words(check))
     };
     summary.checks.iter().map(line).collect()
+}
+
+/// Formats a check with its value and its limit, such as `force on the hand: 7 N, limit at most 6`.
+#[must_use]
+pub fn check_words(check: &Check) -> String {
+    let value = check.value.map_or("n/a".into(), brief);
+    let (name, unit) = (&check.name, &check.unit);
+    let limit = check.requirement(&brief(check.limit));
+    match check.held {
+        true => format!("{name}: {value} {unit} ({limit})"),
+        false => format!("{name}: {value} {unit}, limit {limit}"),
+    }
 }
 
 /// Returns the actions of limits and guards, and the causes of late ticks.

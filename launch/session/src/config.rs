@@ -101,6 +101,10 @@ params! {
         pub offset_ms: f64 = 0.0 => (-1e9..=1e9, "at most 1e9 either way"),
         /// Rate error \[ppm\].
         pub skew_ppm: f64 = 0.0 => (-1e3..=1e3),
+        /// Step of the clock, such as by a time server \[ms\].
+        pub step_ms: f64 = 0.0 => (-1e6..=1e6, "at most 1e6 either way"),
+        /// Time of that step after the start \[s\].
+        pub step_at_s: f64 = 1.0 => (0.0..=86_400.0),
     }
 }
 

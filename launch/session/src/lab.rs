@@ -325,7 +325,9 @@ impl VirtualSession {
     fn remote_clock(&self, now: Time) -> Time {
         let clock = &self.config.clock;
         let skew = (now.0 as f64 * clock.skew_ppm * 1e-6) as i64;
-        Time(now.0 + skew) + Span::from_ms(clock.offset_ms)
+        let stepped = (now - Time(0)).s() >= clock.step_at_s;
+        let step_ms = if stepped { clock.step_ms } else { 0.0 };
+        Time(now.0 + skew) + Span::from_ms(clock.offset_ms + step_ms)
     }
 
     fn change_link(&mut self, now: Time) {

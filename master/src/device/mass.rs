@@ -8,7 +8,7 @@ use palpate_port::mass::PointMass;
 use palpate_transport::{AXES, Axes, Time};
 
 use super::grip::{GripSchedule, Hand};
-use super::script::{Intent, OperatorScript};
+use super::script::{HandLeap, Intent, OperatorScript};
 use super::script_driver::ScriptDriver;
 use super::{Handle, HandleCaps, HandleReading};
 
@@ -43,6 +43,13 @@ impl MassHandle {
             mass: Mass::at(driver.intent().position_m, driver.hand()),
             driver,
         }
+    }
+
+    /// Displaces the hand's intended positions by leaps.
+    #[must_use]
+    pub(crate) fn with_leaps(mut self, leaps: &[HandLeap]) -> Self {
+        self.driver.set_leaps(leaps);
+        self
     }
 
     /// Sets the time after which a force that is not renewed is released \[s\]; none for never.

@@ -26,7 +26,8 @@ pub use params::{HandleKind, OperatorParams, build};
 /// Capabilities of a handle, as data.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HandleCaps {
-    /// Smallest step of the position reading, by axis \[m\].
+    /// Largest error of the distance between two position readings, by axis \[m\]: the step of an encoder, and its
+    /// noise.
     pub resolution_m: Axes,
     /// Least mass that a force on the handle moves, in any pose and without a hand, by axis \[kg\].
     pub mass_kg_min: Axes,

@@ -9,7 +9,7 @@ use super::grip::{Grip, GripChange, GripSchedule};
 use super::mass::MassHandle;
 use super::phantom::{PhantomHandle, PhantomParams};
 use super::pointer::{NoPointer, PointerHandle};
-use super::script::{OperatorScript, ScriptParams};
+use super::script::{HandLeap, OperatorScript, ScriptParams};
 
 /// Kinds of simulated handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -41,6 +41,8 @@ params! {
         pub grip: Grip = Grip::default(),
         /// Later changes of grip, in order of time.
         pub regrip: Vec<GripChange> = Vec::new(),
+        /// Leaps of a scripted hand, as of a hand that slips: faults for trials.
+        pub leap: Vec<HandLeap> = Vec::new(),
         /// Script of the operator.
         pub script: ScriptParams = ScriptParams::default(),
     }
@@ -57,6 +59,12 @@ fn parts_are_valid(operator: &OperatorParams) -> Result<(), FieldError> {
     for change in &operator.regrip {
         FieldError::check_range("regrip.at_s", change.at_s, before_s, DAY_S)?;
         before_s = change.at_s;
+    }
+    for leap in &operator.leap {
+        FieldError::check_range("leap.at_s", leap.at_s, 0.0, DAY_S)?;
+        for by_m in leap.by_m {
+            FieldError::check_range("leap.by_m", by_m, -0.1, 0.1)?;
+        }
     }
     operator.phantom.validate()?;
     operator.script.validate()
@@ -94,9 +102,17 @@ pub fn build(params: &OperatorParams, duration_s: f64, seed: u64) -> Box<dyn Han
     let (arm, grips) = (&params.phantom, params.grip_schedule());
     match params.handle {
         HandleKind::Phantom => {
-            Box::new(PhantomHandle::new(arm, script, grips).with_force_timeout(timeout_s))
+            let handle = PhantomHandle::new(arm, script, grips).with_noise_seed(seed);
+            Box::new(
+                handle
+                    .with_leaps(&params.leap)
+                    .with_force_timeout(timeout_s),
+            )
         }
-        HandleKind::Mass => Box::new(MassHandle::new(script, grips).with_force_timeout(timeout_s)),
+        HandleKind::Mass => {
+            let handle = MassHandle::new(script, grips).with_leaps(&params.leap);
+            Box::new(handle.with_force_timeout(timeout_s))
+        }
         HandleKind::Pointer => Box::new(build_pointer(params, NoPointer)),
     }
 }

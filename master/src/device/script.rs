@@ -46,6 +46,16 @@ impl Intent {
     }
 }
 
+/// Leap of a simulated hand: all its later intended positions are displaced.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandLeap {
+    /// Time since the start of the session \[s\].
+    pub at_s: f64,
+    /// Displacement: x, y, z \[m\].
+    pub by_m: [f64; 3],
+}
+
 /// Kind of script, with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]

@@ -10,7 +10,7 @@ use palpate_transport::{AXES, Axes, Time};
 
 use super::HandleReading;
 use super::grip::{Grip, GripSchedule, Hand};
-use super::script::{Intent, OperatorScript};
+use super::script::{HandLeap, Intent, OperatorScript};
 
 /// Sub-steps between two evaluations of the script.
 const SUBSTEPS_PER_INTENT: u32 = 10;
@@ -19,6 +19,7 @@ const SUBSTEPS_PER_INTENT: u32 = 10;
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptDriver {
     script: OperatorScript,
+    leaps: Vec<HandLeap>,
     stepper: FixedStepper,
     intent: Intent,
     grip_schedule: GripSchedule,
@@ -32,9 +33,27 @@ impl ScriptDriver {
             intent: script.intent(0.0),
             stepper: FixedStepper::default(),
             script,
+            leaps: Vec::new(),
             grip_schedule: grips,
             watchdog: Watchdog::for_plant(None),
         }
+    }
+
+    /// Displaces the intended positions by leaps, each within a millisecond.
+    pub(crate) fn set_leaps(&mut self, leaps: &[HandLeap]) {
+        self.leaps = leaps.to_vec();
+    }
+
+    /// Intent at a time \[s\], with the leaps until then.
+    fn intent_at(&self, elapsed_s: f64) -> Intent {
+        let mut intent = self.script.intent(elapsed_s);
+        let leaps = self.leaps.iter().filter(|leap| leap.at_s <= elapsed_s);
+        for leap in leaps {
+            for (at_m, by_m) in intent.position_m.iter_mut().zip(leap.by_m) {
+                *at_m += by_m;
+            }
+        }
+        intent
     }
 
     /// Sets the time after which the device releases a force that is not renewed \[s\]; none for never.
@@ -61,7 +80,7 @@ impl ScriptDriver {
         while done < steps {
             let count = (steps - done).min(SUBSTEPS_PER_INTENT);
             let end_s = start_s + f64::from(done + count) * SUBSTEP_S;
-            let end = self.script.intent(end_s);
+            let end = self.intent_at(end_s);
             for index in 0..count {
                 let share = f64::from(index) / f64::from(count);
                 step(&between(&self.intent, &end, share), self.watchdog.expires());
@@ -70,7 +89,7 @@ impl ScriptDriver {
             done += count;
         }
         if self.stepper.jumps() != jumps {
-            self.intent = self.script.intent(self.stepper.elapsed_s());
+            self.intent = self.intent_at(self.stepper.elapsed_s());
         }
         steps
     }
@@ -127,6 +146,33 @@ fn between(from: &Intent, to: &Intent, share: f64) -> Intent {
 mod tests {
     use super::super::script::ScriptParams;
     use super::*;
+
+    #[test]
+    fn leap_displaces_the_intent_within_a_millisecond_and_for_good() {
+        let script = OperatorScript::new(&ScriptParams::default(), 10.0, 1);
+        let [mut leaping, mut steady] =
+            [(); 2].map(|()| ScriptDriver::new(script.clone(), Grip::Firm.into()));
+        leaping.set_leaps(&[HandLeap {
+            at_s: 0.5,
+            by_m: [0.02, 0.0, -0.01],
+        }]);
+        for ms in 0..1000 {
+            for driver in [&mut leaping, &mut steady] {
+                driver.advance(Time(ms * 1_000_000), |_, _| ());
+            }
+            let by_m: [f64; 3] = core::array::from_fn(|axis| {
+                leaping.intent().position_m[axis] - steady.intent().position_m[axis]
+            });
+            let expected_m = if ms < 500 {
+                [0.0; 3]
+            } else {
+                [0.02, 0.0, -0.01]
+            };
+            for (by_m, expected_m) in by_m.into_iter().zip(expected_m) {
+                assert!((by_m - expected_m).abs() < 1e-12, "{ms}: {by_m}");
+            }
+        }
+    }
 
     #[test]
     fn interpolation_stays_close_to_the_script() {

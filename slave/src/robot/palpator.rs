@@ -9,7 +9,7 @@
 //! Measured position: encoder counts. Measured velocity: backward difference of that over the time
 //! since the last reading, then a first-order low-pass (default 150 Hz, 1 ms of delay).
 
-use palpate_port::encoder::{MeasuredMotion, quantised};
+use palpate_port::encoder::{EncoderNoise, MeasuredMotion, quantised};
 use palpate_port::fixed_stepper::SUBSTEP_S;
 use palpate_port::mass::PointMass;
 use palpate_transport::{AXES, Axes, FieldError, params};
@@ -45,6 +45,8 @@ params! {
         pub lag_s: f64 = 1e-3 => (0.0..=0.1),
         /// Step of the encoders \[m\].
         pub encoder_m: f64 = 5e-6 => (0.0..=1e-3),
+        /// Standard deviation of the encoders' noise \[m\].
+        pub encoder_noise_m: f64 = 0.0 => (0.0..=1e-3),
         /// Cut-off of the velocity's low-pass \[Hz\].
         pub velocity_hz: f64 = 150.0 => (1.0..=500.0),
         /// Lower ends of the workspace \[m\].
@@ -75,6 +77,7 @@ pub(super) struct Carriage {
     actuator_n: Axes,
     lag_share: f64,
     sensor: Sensor,
+    encoder_noise: EncoderNoise,
     measured: MeasuredMotion,
     contact_n: Axes,
     energy_j: f64,
@@ -118,6 +121,7 @@ impl Carriage {
             ),
             contact_n: sensor.read(),
             sensor,
+            encoder_noise: EncoderNoise::new(params.encoder_noise_m, seed),
             energy_j,
         }
     }
@@ -176,11 +180,14 @@ impl Plant for Carriage {
 
     fn read(&mut self, passed_s: f64, energy_j: f64) -> RobotReading {
         if passed_s > 0.0 {
-            let params = &self.params;
-            let counts_m = self
-                .body
-                .position_m
-                .map(|at_m| quantised(at_m, params.encoder_m));
+            let (params, mut at_m) = (&self.params, self.body.position_m);
+            for (at_m, error_m) in at_m
+                .iter_mut()
+                .zip(self.encoder_noise.draw().iter().flatten())
+            {
+                *at_m += error_m;
+            }
+            let counts_m = at_m.map(|at_m| quantised(at_m, params.encoder_m));
             self.measured.read(counts_m, params.velocity_hz, passed_s);
             self.contact_n = self.sensor.read();
             self.energy_j = energy_j;
@@ -331,6 +338,22 @@ mod tests {
             let error_m = robot.plant.measured.position_m[axis] - robot.plant.body.position_m[axis];
             assert!(error_m.abs() <= 2.5e-6 + 1e-15);
         }
+    }
+
+    #[test]
+    fn noisy_encoders_read_around_the_place_and_leave_the_carriage_where_it_is() {
+        let noisy = PalpatorParams {
+            encoder_noise_m: 1e-4,
+            ..PalpatorParams::default()
+        };
+        let mut robot = palpator(&noisy, FreeSpace);
+        let read = |ms: i64| robot.read(Time(ms * 1_000_000)).position_m[0];
+        let reads: Vec<f64> = (1..2000).map(read).collect();
+        let most_m = reads
+            .iter()
+            .fold(0.0_f64, |most, at_m| most.max(at_m.abs()));
+        assert!((2e-4..8e-4).contains(&most_m), "{most_m}");
+        assert_eq!(robot.plant.body.position_m, START_M);
     }
 
     #[test]

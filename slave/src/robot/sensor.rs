@@ -1,15 +1,15 @@
-//! Simulated force sensor: first-order low-pass, bias, white noise, range (seed-004 section 5:
+//! Simulated force sensor: first-order low-pass, bias, white noise, range, and its failure (seed-004 section 5:
 //! 0.01 N noise for a palpator; the rest ours).
 
 use palpate_port::encoder::low_pass_gain;
-use palpate_transport::{AXES, Axes, params, random};
+use palpate_transport::{AXES, Axes, FieldError, params, random};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 params! {
     /// Parameters of a force sensor.
     #[derive(Copy)]
-    pub struct SensorParams: "palpator.sensor." {
+    pub struct SensorParams: "palpator.sensor." then failure_is_in_a_day {
         /// Standard deviation of the noise of one reading \[N\].
         pub noise_n: f64 = 0.010 => (0.0..=1.0),
         /// Cut-off of the low-pass \[Hz\].
@@ -18,7 +18,15 @@ params! {
         pub bias_n: Axes = [0.0; AXES] => (-10.0..=10.0),
         /// Largest force that it can read \[N\].
         pub range_n: f64 = 20.0 => (0.1..=1000.0),
+        /// Time from which it reads 0, without a sign that it failed \[s\]; none for never.
+        pub dead_at_s: Option<f64> = None,
     }
+}
+
+fn failure_is_in_a_day(sensor: &SensorParams) -> Result<(), FieldError> {
+    sensor.dead_at_s.map_or(Ok(()), |at_s| {
+        FieldError::check_range("palpator.sensor.dead_at_s", at_s, 0.0, 86_400.0)
+    })
 }
 
 /// State of a force sensor.
@@ -27,6 +35,8 @@ pub(super) struct Sensor {
     params: SensorParams,
     share: f64,
     filtered_n: Axes,
+    /// Steps that it still works; none if it does not fail.
+    steps_left: Option<u64>,
     random: Xoshiro256PlusPlus,
 }
 
@@ -37,6 +47,7 @@ impl Sensor {
             params,
             share: low_pass_gain(params.cutoff_hz, dt_s),
             filtered_n: [0.0; AXES],
+            steps_left: params.dead_at_s.map(|at_s| (at_s / dt_s).round() as u64),
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
         }
     }
@@ -46,12 +57,16 @@ impl Sensor {
         for (filtered_n, force_n) in self.filtered_n.iter_mut().zip(force_n) {
             *filtered_n += self.share * (force_n - *filtered_n);
         }
+        self.steps_left = self.steps_left.map(|steps| steps.saturating_sub(1));
     }
 
     /// Returns one reading \[N\].
     pub(super) fn read(&mut self) -> Axes {
         let [[a, b], [c, d]] = [(); 2].map(|()| random::normal_pair(&mut self.random));
         let noise = [a, b, c, d];
+        if self.steps_left == Some(0) {
+            return [0.0; AXES];
+        }
         let range_n = self.params.range_n;
         core::array::from_fn(|axis| {
             let read_n = self.filtered_n[axis] + self.params.bias_n[axis];
@@ -99,5 +114,36 @@ mod tests {
         }
         sensor.filtered_n = [100.0; AXES];
         assert_eq!(sensor.read(), [20.0; AXES]);
+    }
+
+    #[test]
+    fn dead_sensor_reads_0_from_its_time_on() {
+        let params = SensorParams {
+            dead_at_s: Some(0.01),
+            ..SensorParams::default()
+        };
+        let (mut failing, mut whole) = [params, SensorParams::default()]
+            .map(|params| Sensor::new(params, 1e-4, 7))
+            .into();
+        for step in 1..200 {
+            for sensor in [&mut failing, &mut whole] {
+                sensor.filter(&[2.0; AXES]);
+            }
+            let expected_n = whole.read();
+            let is_dead = step >= 100;
+            assert_eq!(
+                failing.read(),
+                if is_dead { [0.0; AXES] } else { expected_n }
+            );
+        }
+        let never = SensorParams {
+            dead_at_s: Some(-1.0),
+            ..params
+        };
+        let error = never.validate().expect_err("before the start").to_string();
+        assert_eq!(
+            error,
+            "palpator.sensor.dead_at_s is -1; expected 0 to 86400"
+        );
     }
 }

@@ -222,7 +222,7 @@ pub struct ForceHold {
     pub last_n: f64,
     /// Least mass m that moves with the handle on this axis \[kg\].
     pub mass_kg: f64,
-    /// Smallest step of the encoder \[m\].
+    /// Largest error of a measured distance \[m\]: the step of the encoder, and its noise.
     pub resolution_m: f64,
     /// Acceleration that the hand may add against the port's force \[m/s^2\].
     pub hand_mps2: f64,

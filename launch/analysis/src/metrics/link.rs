@@ -2,6 +2,7 @@
 
 use palpate_session::stat::{deviation, percentile};
 use palpate_transport::trace::TickRecord;
+use palpate_transport::{Span, Time};
 
 use super::{DirectionCounts, SessionFacts, Tally, Traces, known_ns, relative_rms, worse};
 use crate::summary::LinkSummary;
@@ -117,12 +118,24 @@ fn jitter_ms(receiver: &[TickRecord]) -> Option<f64> {
     deviation(&fresh.map(|r| r.oneway_ns as f64 * 1e-6).collect::<Vec<_>>())
 }
 
+/// Time after a step of a clock in which estimates of delays are not judged \[s\]: no side can know of it before a frame
+/// has come back.
+const STEP_UNKNOWN_S: f64 = 0.5;
+
 fn bound_ok(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
     let truth = facts.oneway_truth.as_ref()?;
     let master = traces.master.iter().zip(&truth.master_ns);
     let slave = traces.slave.iter().zip(&truth.slave_ns);
     let (mut known, mut within) = (0_u64, 0_u64);
+    let is_unknown = |record: &TickRecord| {
+        let since = |step_s: f64| Time(record.now_ns) - (Time(0) + Span::from_s(step_s));
+        let since_s = facts.clock_step_s.map(|step_s| since(step_s).s());
+        since_s.is_some_and(|since_s| (0.0..STEP_UNKNOWN_S).contains(&since_s))
+    };
     for (record, &true_ns) in master.chain(slave) {
+        if is_unknown(record) {
+            continue;
+        }
         if true_ns >= 0 && record.oneway_ns >= 0 && record.oneway_bound_ns >= 0 {
             known += 1;
             within += u64::from((record.oneway_ns - true_ns).abs() <= record.oneway_bound_ns);

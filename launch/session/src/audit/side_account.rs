@@ -26,6 +26,10 @@ pub struct SideAccounts {
     robot: Account,
     /// Sum of the squared motions of the robot between its records \[m^2\].
     robot_motion_m2: f64,
+    /// Sum of the squared changes of the measured force between its records \[N^2\].
+    robot_force_n2: f64,
+    /// Largest measured force on an axis \[N\].
+    robot_force_n_max: f64,
 }
 
 impl SideAccounts {
@@ -36,11 +40,13 @@ impl SideAccounts {
                 std::array::from_fn(|axis| master_energy_in(before, now, axis))
             }),
             Side::Slave => {
-                let mut squares_m2 = 0.0;
+                let (mut squares_m2, mut squares_n2) = (0.0, 0.0);
                 self.robot.add(now, |before| {
                     std::array::from_fn(|axis| {
                         let moved_m = now.position_m[axis] - before.position_m[axis];
                         squares_m2 += moved_m * moved_m;
+                        let grown_n = now.tissue_force_n[axis] - before.tissue_force_n[axis];
+                        squares_n2 += grown_n * grown_n;
                         let force_n =
                             0.5 * (before.tissue_force_n[axis] + now.tissue_force_n[axis]);
                         let received_j =
@@ -51,6 +57,10 @@ impl SideAccounts {
                     })
                 });
                 self.robot_motion_m2 += squares_m2;
+                self.robot_force_n2 += squares_n2;
+                let forces_n = now.tissue_force_n.iter();
+                let most_n = |most_n: f64, force_n: &f64| most_n.max(force_n.abs());
+                self.robot_force_n_max = forces_n.fold(self.robot_force_n_max, most_n);
             }
         }
     }
@@ -67,11 +77,14 @@ impl SideAccounts {
         self.robot.energy_j().map(|[least_j, _]| least_j)
     }
 
-    /// Error of the robot's account that white noise of `noise_n` \[N\] in each force reading can make \[J\]:
-    /// `6 σ sqrt(Σ Δx²)`, as noise does work that adds up by squares. Bias and range of the sensor are not covered.
+    /// Error of the robot's account that white noise of `noise_n` \[N\] in each force reading and of `noise_m` \[m\] in
+    /// each position can make \[J\]: `6 σ_n sqrt(Σ Δx²) + 6 σ_m (sqrt(Σ Δf²) + max |f|)`, as noise does work that adds
+    /// up by squares; summed by parts, an error of position does work on changes of the force, and on its last value.
+    /// Bias and range of the sensor are not covered.
     #[must_use]
-    pub fn robot_port_tolerance_j(&self, noise_n: f64) -> f64 {
-        NOISE_SIGMAS * noise_n * self.robot_motion_m2.sqrt()
+    pub fn robot_port_tolerance_j(&self, noise_n: f64, noise_m: f64) -> f64 {
+        let of_position_n = self.robot_force_n2.sqrt() + self.robot_force_n_max;
+        NOISE_SIGMAS * (noise_n * self.robot_motion_m2.sqrt() + noise_m * of_position_n)
     }
 }
 
@@ -184,7 +197,7 @@ mod tests {
         assert!((active.robot_port_min_j().expect("records") + 2e-3).abs() < 1e-15);
         // two motions of 2 mm
         let noise_j = 6.0 * 0.01 * 0.002 * 2.0_f64.sqrt();
-        assert!((active.robot_port_tolerance_j(0.01) - noise_j).abs() < 1e-15);
+        assert!((active.robot_port_tolerance_j(0.01, 0.0) - noise_j).abs() < 1e-15);
         // a master that restarts sets the sums to 0, which returns nothing
         (records[3].energy_sent_j[2], records[3].energy_received_j[2]) = (0.0, 0.0);
         assert_eq!(

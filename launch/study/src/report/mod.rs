@@ -1,11 +1,12 @@
 //! Pages of studies: the atlas of stability and transparency, detectability of lumps, the voxel bench, trials,
-//! and what-if comparisons. `heat_map` draws maps.
+//! and what-if comparisons. `heat_map` draws maps, `matrix` the tables of a trial's factors.
 //!
 //! Source: ours. They have the form of the session's page in [`palpate_analysis::report`].
 
 mod atlas;
 mod detect;
 mod heat_map;
+mod matrix;
 mod trial;
 mod voxel;
 pub(crate) mod what_if;

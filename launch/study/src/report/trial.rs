@@ -9,7 +9,7 @@ use palpate_analysis::report::plot::{Chart, Ink, Series, SeriesShape};
 use palpate_analysis::report::words::number;
 use palpate_analysis::report::{escape, head, section};
 
-use super::{INKS, table};
+use super::{INKS, matrix, table};
 use crate::messages::name;
 use crate::trial::bootstrap::{Interval, IntervalEnds};
 use crate::trial::field::{self, number as as_number};
@@ -41,11 +41,17 @@ pub(crate) fn render(results: &TrialResults) -> String {
         let _ = write!(html, "<p class=\"note\">{}</p>", escape(note));
     }
     html += "</header>\n";
+    html += &matrix::render(results);
     match trial.kind {
         TrialKind::Transparency => html += &page.tones(),
+        // the levels of a matrix are names, unless a list has numbers
+        _ if trial.matrix.is_some() && page.axis().is_none() => {}
         _ => html += &page.over_fields(),
     }
-    html += &section("numbers", "All numbers", &page.table());
+    html += &match trial.matrix.is_some() {
+        true => "<p class=\"caption\">All numbers of every row are in trials.csv.</p>\n".to_owned(),
+        false => section("numbers", "All numbers", &page.table()),
+    };
     let base = escape(&trial.base.to_toml());
     let _ = write!(
         html,

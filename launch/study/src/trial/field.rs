@@ -11,7 +11,7 @@ use palpate_session::config::{Config, ConfigError, LinkChange, keys};
 use palpate_session::lab;
 
 /// Network profile by name, which other network fields override.
-const PROFILE: &str = "profile";
+pub(super) const PROFILE: &str = "profile";
 
 /// Tissue model of the twin, which must match the twin's scene.
 const METHOD: &str = "method";
@@ -62,7 +62,7 @@ fn expand(field: &str) -> (Vec<String>, f64) {
     }
 }
 
-/// Sets fields of `config` by their short names or paths, in any order: profile and script are applied before
+/// Sets fields of `config` by their short names or paths, in any order: profile, script and kinds are applied before
 /// other fields, and a method selects a twin if no field names one. The cuts of a profile are drawn
 /// with the seed of `config`, see [`draw_cuts`].
 ///
@@ -75,8 +75,15 @@ pub fn set_all<'a>(
     let mut values: Vec<_> = values.collect();
     values.sort_by_key(|(name, _)| match plain(name).as_str() {
         PROFILE | SCRIPT => 0,
-        METHOD => 2,
-        _ => 1,
+        METHOD => 3,
+        // with another kind, the fields beside it are set to their defaults
+        name => {
+            if name.ends_with(".kind") {
+                1
+            } else {
+                2
+            }
+        }
     });
     let has_twin = values.iter().any(|(name, _)| plain(name) == "twin");
     let mut profile = None;
@@ -237,6 +244,8 @@ pub(crate) fn formatted(value: &toml::Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use palpate_master::device::script::ScriptParams;
+
     use super::*;
 
     fn all(texts: &[&str]) -> Result<Config, String> {
@@ -260,6 +269,8 @@ mod tests {
             "codec=deadband",
             "slave.guard.watchdog_s=0.03",
             "outage={on_s=5,off_s=0.5}",
+            "operator.script.hz=0.3",
+            "operator.script.kind=sine",
         ])
         .expect("flags, a word, a path and a table");
         for link in [config.link.forward, config.link.back] {
@@ -268,6 +279,7 @@ mod tests {
         }
         assert_eq!(config.coupling.mode.name(), "wave");
         assert!(config.codec.is_on());
+        assert!(matches!(config.operator.script, ScriptParams::Sine(sine) if sine.hz == 0.3));
         assert_eq!(config.slave.guard.watchdog_s, 0.03);
         let pair = all(&["outage=4,0.25"]).expect("as on a command line");
         assert_eq!(pair.link.back.outage.map(|outage| outage.on_s), Some(4.0));

@@ -1,21 +1,19 @@
 //! File of a trial: base configuration, varied fields, seeds and repeats.
 //!
 //! Source: ours. A condition is a list of fields with values; `[grid]` multiplies lists out,
-//! fields in alphabetical order, `[[condition]]` lists each one. Every error names file, field, value, and the
-//! expected value.
+//! fields in alphabetical order, `[[condition]]` lists each one, and `[[factor]]` names levels of several fields
+//! ([`super::matrix`]). Every error names file, field, value, and the expected value.
 
 use palpate_analysis::Failure;
 use palpate_session::config::{Config, keys};
 use serde::{Deserialize, Serialize};
 
-use super::field;
-use super::person::{PersonParams, Respondent, draw_number};
+use super::condition::{self, Condition};
+use super::matrix::{self, FactorText, Matrix, MatrixText, TableText};
+use super::person::{PersonParams, Respondent};
 use super::psycho::PsychoParams;
 use super::transparency::ToneSweep;
 use crate::messages::{name, wrong};
-
-/// Most conditions of a grid: more is probably a mistake.
-const CONDITIONS_MAX: usize = 100_000;
 
 /// Most rows of a trial: weeks on any machine.
 const ROWS_MAX: usize = 1_000_000;
@@ -97,6 +95,9 @@ struct Text {
     base: Config,
     grid: toml::Table,
     condition: Vec<toml::Table>,
+    factor: Vec<FactorText>,
+    except: Vec<toml::Table>,
+    table: Option<TableText>,
     psycho: Option<PsychoParams>,
     person: Option<PersonParams>,
     transparency: Option<ToneSweep>,
@@ -127,6 +128,8 @@ pub struct Trial {
     pub conditions: Vec<Condition>,
     /// Number of drawn conditions that a session would refuse, which are not run.
     pub refused: usize,
+    /// Factors with named levels, if it has them.
+    pub matrix: Option<Matrix>,
     /// Seeds of every condition, the same for all, so that conditions are comparable.
     pub seeds: Vec<u64>,
     /// Repeats of every seed; the first uses it, each further one draws another from it.
@@ -139,39 +142,6 @@ pub struct Trial {
     pub respondent: Respondent,
     /// Tones, for a transparency trial.
     pub transparency: ToneSweep,
-}
-
-/// One condition.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Condition {
-    /// Name in the file, if there is one.
-    pub name: Option<String>,
-    /// Fields that it sets.
-    pub values: Vec<(String, toml::Value)>,
-    /// Resulting configuration, except for the seed.
-    pub config: Config,
-}
-
-impl Condition {
-    /// Value of a field, if this condition sets it.
-    #[must_use]
-    pub fn value(&self, field: &str) -> Option<&toml::Value> {
-        let mut values = self.values.iter();
-        values.find(|(name, _)| name == field).map(|(_, v)| v)
-    }
-
-    /// Name, or the fields that it sets.
-    pub(crate) fn title(&self) -> String {
-        if let Some(name) = &self.name {
-            return name.clone();
-        }
-        if self.values.is_empty() {
-            return "base".to_owned();
-        }
-        let parts = self.values.iter();
-        let parts = parts.map(|(name, value)| format!("{name} {}", field::formatted(value)));
-        parts.collect::<Vec<_>>().join(", ")
-    }
 }
 
 /// Tables of a file that hold fields of a configuration.
@@ -195,10 +165,6 @@ impl Trial {
     fn read(text: &str) -> Result<Self, String> {
         let read = keys::read(text, &CONFIG_TABLES);
         let read: Text = read.map_err(|error| error.to_string().trim_end().to_owned())?;
-        if !read.grid.is_empty() && !read.condition.is_empty() {
-            let found = format!("there beside {} [[condition]]", read.condition.len());
-            return Err(wrong("[grid]", found, "either [grid] or [[condition]]"));
-        }
         let seeds = seeds(read.seeds.as_ref())
             .map_err(|found| wrong("seeds", found, "a count from 1, or a list of seeds from 0"))?;
         let repeats = read.repeats.unwrap_or(1);
@@ -208,44 +174,21 @@ impl Trial {
         read.person.iter().try_for_each(PersonParams::validate)?;
         read.transparency.iter().try_for_each(ToneSweep::validate)?;
         refuse_unused_fields(&read, text)?;
-        let listed = match read.draw {
-            Some(count) => drawn_conditions(&read.grid, count, seeds[0])?,
-            None if read.grid.is_empty() => listed_conditions(&read.condition)?,
-            None => grid_conditions(&read.grid)?,
-        };
-        let is_drawn = read.draw.is_some();
-        let rows = listed.len().saturating_mul(seeds.len());
-        if rows.saturating_mul(repeats) > ROWS_MAX {
-            let found = format!("{} x {} x {repeats}", listed.len(), seeds.len());
-            let expected = "at most 1000000 rows altogether";
-            return Err(wrong("conditions x seeds x repeats", found, expected));
-        }
-        let mut fields: Vec<String> = Vec::new();
-        for (name, _) in listed.iter().flat_map(|(_, values)| values) {
+        let all = AllConditions::read(&read, seeds[0], seeds.len().saturating_mul(repeats))?;
+        let mut fields = all.fields;
+        for (name, _) in all.conditions.iter().flat_map(|one| &one.values) {
             if !fields.contains(name) {
                 fields.push(name.clone());
             }
-        }
-        let drawn = listed.len();
-        let mut conditions = Vec::with_capacity(drawn);
-        for (index, (name, values)) in listed.into_iter().enumerate() {
-            match condition(&read.base, index, name, values) {
-                // names and types were checked before: a combination that a session refuses
-                Err(_) if is_drawn => {}
-                read => conditions.push(read?),
-            }
-        }
-        if conditions.is_empty() {
-            let expected = "at least one condition that a session accepts";
-            return Err(wrong("draw", drawn, expected));
         }
         Ok(Self {
             name: read.name.unwrap_or_else(|| "trial".into()),
             kind: read.kind,
             clock: read.clock,
             fields,
-            refused: drawn - conditions.len(),
-            conditions,
+            refused: all.refused,
+            matrix: all.matrix,
+            conditions: all.conditions,
             base: read.base,
             seeds,
             repeats,
@@ -257,25 +200,124 @@ impl Trial {
     }
 }
 
+/// Conditions of a file.
+struct AllConditions {
+    conditions: Vec<Condition>,
+    /// Number of drawn ones that a session refuses.
+    refused: usize,
+    matrix: Option<Matrix>,
+    /// Fields in their order, if they have one of their own.
+    fields: Vec<String>,
+}
+
+impl AllConditions {
+    /// Conditions of a file whose rows are `rows_each` for each condition.
+    fn read(text: &Text, seed: u64, rows_each: usize) -> Result<Self, String> {
+        let base = &text.base;
+        let mut all = Self {
+            conditions: Vec::new(),
+            refused: 0,
+            matrix: None,
+            fields: Vec::new(),
+        };
+        if text.has_matrix() {
+            let (matrix, conditions) = Matrix::read(base, &text.matrix())?;
+            all.fields = matrix.factor_names();
+            (all.matrix, all.conditions) = (Some(matrix), conditions);
+            limit_rows(all.conditions.len(), rows_each)?;
+        } else {
+            let listed = match text.draw {
+                Some(count) => condition::drawn(&text.grid, count, seed)?,
+                None if text.grid.is_empty() => condition::listed(&text.condition)?,
+                None => {
+                    let factors = matrix::grid_factors(&text.grid)?;
+                    let each = matrix::combinations(&factors)?;
+                    let each = each.iter();
+                    each.map(|levels| (None, matrix::fields_of(&factors, levels)))
+                        .collect()
+                }
+            };
+            limit_rows(listed.len(), rows_each)?;
+            for (index, one) in listed.into_iter().enumerate() {
+                match Condition::read(base, index, one) {
+                    // names and types were checked before: a combination that a session refuses
+                    Err(_) if text.draw.is_some() => all.refused += 1,
+                    read => all.conditions.push(read?),
+                }
+            }
+        }
+        if all.conditions.is_empty() {
+            let field = if all.matrix.is_some() {
+                "[[factor]]"
+            } else {
+                "draw"
+            };
+            let found = "without a condition that can run";
+            return Err(wrong(field, found, "at least one that a session accepts"));
+        }
+        Ok(all)
+    }
+}
+
+impl Text {
+    /// True if a table defines a matrix.
+    fn has_matrix(&self) -> bool {
+        !self.factor.is_empty() || !self.except.is_empty() || self.table.is_some()
+    }
+
+    /// Tables that define a matrix.
+    fn matrix(&self) -> MatrixText<'_> {
+        MatrixText {
+            factors: &self.factor,
+            grid: &self.grid,
+            exceptions: &self.except,
+            table: self.table.as_ref(),
+        }
+    }
+}
+
+/// Refuses too many rows.
+fn limit_rows(conditions: usize, rows_each: usize) -> Result<(), String> {
+    if conditions.saturating_mul(rows_each) <= ROWS_MAX {
+        return Ok(());
+    }
+    let found = format!("{conditions} x {rows_each}");
+    let expected = "at most 1000000 rows altogether";
+    Err(wrong("conditions x (seeds x repeats)", found, expected))
+}
+
 /// Refuses a field that has no effect or is impossible.
 fn refuse_unused_fields(read: &Text, text: &str) -> Result<(), String> {
+    if read.has_matrix() && !read.condition.is_empty() {
+        let expected = "either [[condition]] or [[factor]] with [[except]] and [table]";
+        return Err(wrong("[[condition]]", "there beside [[factor]]", expected));
+    }
+    if !read.grid.is_empty() && !read.condition.is_empty() {
+        let found = format!("there beside {} [[condition]]", read.condition.len());
+        return Err(wrong("[grid]", found, "either [grid] or [[condition]]"));
+    }
     let whole: toml::Table = toml::from_str(text).unwrap_or_default();
     if let Some(seed) = whole.get("base").and_then(|base| base.get("seed")) {
         let expected = "seeds at the top of the file: every condition has the same";
         return Err(wrong("base.seed", seed, expected));
     }
-    if read.draw.is_some() && (read.grid.is_empty() || !read.condition.is_empty()) {
+    if read.draw.is_some() && (read.grid.is_empty() || read.has_matrix()) {
         let found = "there without lists to draw from";
-        return Err(wrong(
-            "draw",
-            found,
-            "a [grid] of lists, and no [[condition]]",
-        ));
+        let expected = "a [grid] of lists, and no [[factor]], [[except]] or [table]";
+        return Err(wrong("draw", found, expected));
     }
     let kind = name(&read.kind);
     if read.clock == TrialClock::Live && read.kind != TrialKind::Session {
         let found = format!("live in a trial of kind {kind}");
         return Err(wrong("clock", found, "virtual, or kind session"));
+    }
+    if read.has_matrix() && read.kind != TrialKind::Session {
+        let found = format!("there in a trial of kind {kind}");
+        return Err(wrong(
+            "[[factor]]",
+            found,
+            "kind session, whose rows have checks",
+        ));
     }
     let misplaced = |table: &str, expected: &str| {
         let found = format!("there in a trial of kind {kind}");
@@ -321,155 +363,6 @@ fn seeds(seeds: Option<&Seeds>) -> Result<Vec<u64>, String> {
             Ok(seeds)
         }
     }
-}
-
-/// Fields with their values.
-type Values = Vec<(String, toml::Value)>;
-
-/// Name and values of a condition before it is applied.
-type NamedValues = (Option<String>, Values);
-
-fn listed_conditions(conditions: &[toml::Table]) -> Result<Vec<NamedValues>, String> {
-    if conditions.is_empty() {
-        // the base alone is a trial too: over its seeds
-        return Ok(vec![(None, Vec::new())]);
-    }
-    let each = conditions.iter().enumerate().map(|(index, table)| {
-        let name = match table.get("name") {
-            None => None,
-            Some(toml::Value::String(name)) => Some(name.clone()),
-            Some(other) => {
-                return Err(wrong(&format!("condition[{index}].name"), other, "a text"));
-            }
-        };
-        let values = flat(table).into_iter();
-        Ok((name, values.filter(|(field, _)| field != "name").collect()))
-    });
-    each.collect()
-}
-
-/// Fields of a grid or a condition. Tables are paths: `coupling = { mode = "wave" }` is `coupling.mode`. An outage
-/// stays whole.
-pub(super) fn flat(table: &toml::Table) -> Values {
-    fn flatten(path: String, value: &toml::Value, out: &mut Values) {
-        match value {
-            toml::Value::Table(table) if !path.ends_with("outage") => {
-                for (key, inner) in table {
-                    flatten(format!("{path}.{key}"), inner, out);
-                }
-            }
-            leaf => out.push((path, leaf.clone())),
-        }
-    }
-    let mut flat = Vec::new();
-    for (key, value) in table {
-        flatten(key.clone(), value, &mut flat);
-    }
-    flat
-}
-
-/// Conditions drawn at random: one value of every list of a grid, each independent of the others.
-///
-/// A wrong name or type in a list is an error; combinations that a session refuses are left out later.
-fn drawn_conditions(grid: &toml::Table, count: i64, seed: u64) -> Result<Vec<NamedValues>, String> {
-    let count = valid_count(count).ok_or_else(|| wrong("draw", count, "1 to 100000"))?;
-    let lists = flat(grid);
-    for (field, list) in &lists {
-        let values = list.as_array().filter(|values| !values.is_empty());
-        let values = values.ok_or_else(|| {
-            let expected = "a list with at least one value, as in [0, 100, 500]";
-            wrong(&format!("grid.{field}"), list, expected)
-        })?;
-        for value in values {
-            let alone = [(field.as_str(), value)].into_iter();
-            field::set_all(&mut Config::default(), alone)
-                .map_err(|(field, error)| format!("grid.{field}: {error}"))?;
-        }
-    }
-    let draw = |number: u64| {
-        let values = lists.iter().filter_map(|(field, list)| {
-            let list = list.as_array()?;
-            let place = draw_number(seed, field.as_bytes(), number) % list.len() as u64;
-            Some((field.clone(), list[place as usize].clone()))
-        });
-        (None, values.collect())
-    };
-    Ok((0..count as u64).map(draw).collect())
-}
-
-/// Every combination of the values of a grid; the last field changes fastest.
-fn grid_conditions(grid: &toml::Table) -> Result<Vec<NamedValues>, String> {
-    let same = |a: &toml::Value, b: &toml::Value| {
-        a == b || field::number(a).is_some_and(|a| Some(a) == field::number(b))
-    };
-    let mut all: Vec<Values> = vec![Vec::new()];
-    for (name, value) in flat(grid) {
-        let refused =
-            |found: String, expected: &str| Err(wrong(&format!("grid.{name}"), found, expected));
-        let list = match value {
-            toml::Value::Array(list) if !list.is_empty() => list,
-            other => {
-                let expected = "a list with at least one value, as in [0, 100, 500]";
-                return refused(other.to_string(), expected);
-            }
-        };
-        let mut places = list.iter().enumerate();
-        let before = |(place, one): &(usize, &toml::Value)| {
-            list[..*place].iter().any(|before| same(before, one))
-        };
-        if let Some((_, one)) = places.find(before) {
-            let found = format!("a list with {one} twice");
-            return refused(found, "every value once; repeats = 2 runs all again");
-        }
-        let conditions = all.len();
-        if conditions.saturating_mul(list.len()) > CONDITIONS_MAX {
-            let found = format!("a list of {} on top of {conditions} conditions", list.len());
-            return refused(found, "at most 100000 conditions altogether");
-        }
-        let more = |before: &Values| {
-            let with = |value: &toml::Value| {
-                let mut longer = before.clone();
-                longer.push((name.clone(), value.clone()));
-                longer
-            };
-            list.iter().map(with).collect::<Vec<_>>()
-        };
-        all = all.iter().flat_map(more).collect();
-    }
-    Ok(all.into_iter().map(|values| (None, values)).collect())
-}
-
-fn condition(
-    base: &Config,
-    index: usize,
-    name: Option<String>,
-    values: Values,
-) -> Result<Condition, String> {
-    for (place, (other, value)) in values.iter().enumerate() {
-        let field = format!("condition {index}, {other}");
-        for (one, _) in &values[..place] {
-            if let Some(path) = field::overlap(one, other) {
-                let found = format!("there beside {one}");
-                let expected = format!("one of them, as both set {path}");
-                return Err(wrong(&field, found, &expected));
-            }
-        }
-        if ["seed", "seeds", "name"].contains(&other.as_str()) {
-            let expected = "seeds to stand at the top of the file: every condition has the same";
-            return Err(wrong(&field, value, expected));
-        }
-    }
-    let mut config = base.clone();
-    let each = values.iter().map(|(field, value)| (field.as_str(), value));
-    field::set_all(&mut config, each)
-        .map_err(|(field, error)| format!("condition {index}, {field}: {error}"))?;
-    let valid = config.validate();
-    valid.map_err(|error| format!("condition {index}: {error}"))?;
-    Ok(Condition {
-        name,
-        values,
-        config,
-    })
 }
 
 #[cfg(test)]
@@ -564,7 +457,7 @@ mod tests {
             ("[grid]\nloss = [0, 0.0]", vec!["grid.loss", "0.0 twice"]),
             (
                 "seeds = 100000\nrepeats = 100000",
-                vec!["1 x 100000 x 100000", "1000000 rows"],
+                vec!["1 x 10000000000", "1000000 rows"],
             ),
         ] {
             let error = Trial::parse(text, "t.toml").expect_err(text).to_string();

@@ -95,13 +95,12 @@ pub(super) fn fill(
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let summary = &concluded.summary;
-    Ok(Some(TrialRow {
-        index: planned.index,
-        held: Some(summary.is_good()),
-        values: trial.session_values(summary),
-        ..TrialRow::default()
-    }))
+    let values = trial.session_values(&concluded.summary);
+    Ok(Some(TrialRow::of_session(
+        planned.index,
+        &concluded.summary,
+        values,
+    )))
 }
 
 #[cfg(test)]

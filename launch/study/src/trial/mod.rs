@@ -1,7 +1,7 @@
 //! Trials: many sessions in virtual time, or live ones, as one table.
 //!
 //! Source: ours; protocols after teleop section 7. [`mod@file`] reads the file of a trial, [`overrides`] adds the
-//! command line, `plan` lists the rows, [`run`] fills them on all cores with [`palpate_session::pool`], and [`row`]
+//! command line, [`condition`] and [`matrix`] list the conditions, `plan` lists the rows, [`run`] fills them on all cores with [`palpate_session::pool`], and [`row`]
 //! stores finished ones. `metric` defines the columns, [`results`] are written by `table` and `parquet`, `bootstrap`
 //! adds intervals to medians. `psycho` simulates an observer, [`person`] runs trials with people, `transparency`
 //! measures the impedance at the handle; [`field`] has the short names of fields, which `replay --what-if` shares.
@@ -11,10 +11,12 @@
 use palpate_session::built_in::BuiltInTexts;
 
 pub(crate) mod bootstrap;
+pub mod condition;
 pub mod field;
 pub mod file;
 mod json_lines;
 pub mod live;
+pub mod matrix;
 pub(crate) mod metric;
 mod number_text;
 pub mod overrides;
@@ -28,7 +30,8 @@ pub mod run;
 mod table;
 mod transparency;
 
-pub(crate) use file::{Condition, TrialKind};
+pub(crate) use condition::Condition;
+pub(crate) use file::TrialKind;
 pub use file::{Trial, TrialClock};
 pub(crate) use plan::PlannedRow;
 pub use plan::Shard;
@@ -38,7 +41,7 @@ pub use row::TrialRow;
 pub const BUILT_IN: BuiltInTexts = BuiltInTexts {
     kind: "trial",
     texts: palpate_scene::texts!(
-        "../../trials": "adversary", "codec", "delay-and-mode", "observers", "person-lump", "person-stiffness", "rough-network",
+        "../../trials": "adversary", "codec", "delay-and-mode", "faults", "observers", "person-lump", "person-stiffness", "rough-network",
         "transparency",
     ),
 };

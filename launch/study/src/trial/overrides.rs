@@ -8,8 +8,9 @@ use std::fmt;
 use palpate_analysis::Failure;
 use palpate_session::config::keys;
 
+use super::condition::flat;
 use super::field;
-use super::file::{CONFIG_TABLES, flat};
+use super::file::CONFIG_TABLES;
 
 /// Overrides beside a file.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -106,14 +107,14 @@ fn require_distinct(all: &[FieldAssignment]) -> Result<(), Failure> {
 
 /// Refuses fields that the trial sets in its grid or in a condition.
 fn require_unset(all: &[FieldAssignment], trial: &toml::Table, name: &str) -> Result<(), Failure> {
-    let grid = trial.get("grid").into_iter();
-    let listed = trial.get("condition").and_then(toml::Value::as_array);
-    let places = grid.map(|grid| ("[grid]", grid)).chain(
-        listed
-            .into_iter()
-            .flatten()
-            .map(|one| ("[[condition]]", one)),
-    );
+    let list = |table: &'static str| trial.get(table).and_then(toml::Value::as_array);
+    let grid = trial.get("grid").into_iter().map(|grid| ("[grid]", grid));
+    let listed = list("condition").into_iter().flatten();
+    let factors = list("factor").into_iter().flatten();
+    let levels = factors.filter_map(|factor| factor.get("level")?.as_array());
+    let places = grid
+        .chain(listed.map(|one| ("[[condition]]", one)))
+        .chain(levels.flatten().map(|one| ("[[factor.level]]", one)));
     for (place, table) in places.filter_map(|(place, table)| Some((place, table.as_table()?))) {
         for (existing, _) in flat(table).into_iter().filter(|(field, _)| field != "name") {
             let path = |assignment: &FieldAssignment| {

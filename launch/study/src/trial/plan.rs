@@ -7,7 +7,8 @@ use palpate_session::config::{Config, ConfigError};
 use palpate_session::lab;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::file::{Condition, Trial};
+use super::condition::Condition;
+use super::file::Trial;
 use super::{field, person};
 use crate::messages::name;
 
@@ -40,7 +41,7 @@ impl PlannedRow {
         let condition = &trial.conditions[self.condition];
         let mut config = condition.config.clone();
         config.seed = self.session_seed();
-        if let Some(profile) = condition.value("profile") {
+        if let Some(profile) = &condition.profile {
             // the profile was checked when the file was read; every seed draws its own cuts
             let _ = field::draw_cuts(&mut config, profile);
         }
@@ -135,6 +136,7 @@ impl Trial {
         add(&format!("{:?} {}", self.seeds, self.repeats));
         add(&format!("{:?} {:?}", self.psycho, self.transparency));
         add(&format!("{:?} {:?}", self.respondent, self.person));
+        add(&format!("{:?}", self.matrix));
         let mut scenes: Vec<(&str, &'static str)> = Vec::new();
         for Condition {
             name: own, config, ..

@@ -8,9 +8,11 @@ use std::path::Path;
 
 use palpate_analysis::{Failure, output};
 use palpate_session::config::Config;
+use serde::Serialize;
 
 use super::bootstrap::Interval;
-use super::file::flat;
+use super::condition::flat;
+use super::matrix::MatrixCell;
 use super::{Condition, Trial, TrialRow, field, parquet, table};
 use crate::{messages, report};
 
@@ -37,6 +39,52 @@ pub struct TrialResults {
     pub rows: BTreeMap<usize, TrialRow>,
     /// Notes for the reader: missing or duplicate rows, an early end.
     pub notes: Vec<String>,
+}
+
+/// State of a cell of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CellState {
+    /// All checks of all its sessions passed.
+    Held,
+    /// A check of a session failed.
+    Failed,
+    /// The file leaves it out.
+    NotApplicable,
+    /// Its configuration is refused.
+    Refused,
+    /// Sessions are missing.
+    Missing,
+}
+
+impl CellState {
+    /// All states.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Held,
+        Self::Failed,
+        Self::Refused,
+        Self::NotApplicable,
+        Self::Missing,
+    ];
+}
+
+/// Result of a cell of a matrix.
+pub(crate) struct CellResult {
+    /// Levels of its factors.
+    pub(crate) title: String,
+    /// State.
+    pub(crate) state: CellState,
+    /// Held and all sessions, the first failed check, or a reason; never empty.
+    pub(crate) text: String,
+    /// Numbers of its failed rows.
+    pub(crate) failed_rows: Vec<usize>,
+}
+
+impl CellResult {
+    /// True if it has a reason instead of sessions.
+    pub(crate) fn has_reason(&self) -> bool {
+        matches!(self.state, CellState::NotApplicable | CellState::Refused)
+    }
 }
 
 /// Results of a condition.
@@ -70,6 +118,54 @@ impl TrialResults {
         self.trial.conditions.iter().enumerate().map(of).collect()
     }
 
+    /// Results of the cells of the trial's matrix, in their order; none without one.
+    pub(crate) fn cells(&self) -> Vec<CellResult> {
+        let Some(matrix) = &self.trial.matrix else {
+            return Vec::new();
+        };
+        let each = self.trial.seeds.len() * self.trial.repeats;
+        let sessions = |condition: usize| {
+            let rows = condition * each..(condition + 1) * each;
+            self.rows.range(rows).map(|(_, row)| row)
+        };
+        let cell = |(number, content): (usize, &MatrixCell)| {
+            let (state, text, failed_rows) = match content {
+                MatrixCell::Excluded(reason) => (
+                    CellState::NotApplicable,
+                    format!("n/a: {reason}"),
+                    Vec::new(),
+                ),
+                MatrixCell::Refused(reason) => {
+                    (CellState::Refused, format!("refused: {reason}"), Vec::new())
+                }
+                MatrixCell::Sessions(condition) => {
+                    let rows: Vec<&TrialRow> = sessions(*condition).collect();
+                    let (state, text) = cell_of_sessions(&rows, each);
+                    let failed = rows.iter().filter(|row| row.held == Some(false));
+                    (state, text, failed.map(|row| row.index).collect())
+                }
+            };
+            CellResult {
+                title: matrix.title(number),
+                state,
+                text,
+                failed_rows,
+            }
+        };
+        matrix.cells().iter().enumerate().map(cell).collect()
+    }
+
+    /// Numbers of cells in each state, in words; empty without a matrix.
+    pub(crate) fn cell_counts(&self) -> String {
+        let cells = self.cells();
+        let count = |state| cells.iter().filter(|cell| cell.state == state).count();
+        let counts = CellState::ALL.map(|state| (state, count(state)));
+        let known = counts.iter().filter(|(_, count)| *count > 0);
+        let words = known
+            .map(|(state, count)| format!("{count} {}", messages::name(state).replace('-', " ")));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
     /// True if a check of any row failed.
     #[must_use]
     pub fn any_check_failed(&self) -> bool {
@@ -83,7 +179,7 @@ impl TrialResults {
     }
 
     /// Command that repeats the session of a row alone: every field that differs from the default.
-    fn repeat_command(&self, row: &TrialRow) -> String {
+    pub(crate) fn repeat_command(&self, row: &TrialRow) -> String {
         let own = self.trial.planned_row(row.index).config(&self.trial);
         let fields = |config: &Config| {
             let table: toml::Table = config.to_toml().parse().unwrap_or_default();
@@ -91,7 +187,10 @@ impl TrialResults {
         };
         let default = fields(&Config::default());
         let mut text = String::from("palpate lab");
-        for (field, value) in fields(&own) {
+        // a kind comes first: with another one the fields beside it are set to their defaults
+        let mut all = fields(&own);
+        all.sort_by_key(|(field, _)| !field.ends_with(".kind"));
+        for (field, value) in all {
             if field != "name" && !default.contains(&(field.clone(), value.clone())) {
                 let _ = write!(text, " --set '{field}={}'", field::formatted(&value));
             }
@@ -122,6 +221,42 @@ impl TrialResults {
     /// Formats medians, or worst values, of the main metrics or of all, condition by condition.
     #[must_use]
     pub fn summary_text(&self, folder: &Path, verbose: bool) -> String {
+        let mut text = match self.trial.matrix.is_some() && !verbose {
+            true => String::new(),
+            false => self.medians_text(verbose),
+        };
+        if self.trial.refused > 0 {
+            let refused = self.trial.refused;
+            let _ = writeln!(text, "\nrefused    {refused} drawn sessions, not run");
+        }
+        for row in self.rows.values().filter(|row| row.held == Some(false)) {
+            let check = row.failed_check.as_deref().unwrap_or("a check");
+            let condition = &self.trial.conditions[self.trial.planned_row(row.index).condition];
+            let _ = writeln!(
+                text,
+                "failed     row {} ({}), {check}: {}",
+                row.index,
+                condition.title(),
+                self.repeat_command(row)
+            );
+        }
+        if let Some(matrix) = &self.trial.matrix {
+            let (all, counts) = (matrix.cells().len(), self.cell_counts());
+            let _ = writeln!(text, "\ncells      {all}: {counts}");
+        }
+        let (checked, held) = TrialRow::count_checked(self.rows.values());
+        let _ = writeln!(
+            text,
+            "\nrows       {} of {}; {checked} checked, {held} held\nresults    {}",
+            self.rows.len(),
+            self.trial.row_count(),
+            folder.display()
+        );
+        text
+    }
+
+    /// Formats medians, or worst values, condition by condition.
+    fn medians_text(&self, verbose: bool) -> String {
         let metrics = self.trial.metrics();
         let place = |name: &&str| metrics.iter().position(|metric| metric.name == **name);
         let shown: Vec<usize> = match verbose {
@@ -145,30 +280,22 @@ impl TrialResults {
             }
             text += "\n";
         }
-        if self.trial.refused > 0 {
-            let _ = writeln!(
-                text,
-                "\nrefused    {} drawn sessions, not run",
-                self.trial.refused
-            );
-        }
-        for row in self.rows.values().filter(|row| row.held == Some(false)) {
-            let _ = writeln!(
-                text,
-                "failed     row {}: {}",
-                row.index,
-                self.repeat_command(row)
-            );
-        }
-        let (checked, held) = TrialRow::count_checked(self.rows.values());
-        let _ = writeln!(
-            text,
-            "\nrows       {} of {}; {checked} checked, {held} held\nresults    {}",
-            self.rows.len(),
-            self.trial.row_count(),
-            folder.display()
-        );
         text
+    }
+}
+
+/// State and text of a cell by its sessions, of which `wanted` are to run.
+fn cell_of_sessions(rows: &[&TrialRow], wanted: usize) -> (CellState, String) {
+    let (checked, held) = TrialRow::count_checked(rows.iter().copied());
+    let count = format!("{held} of {wanted} held");
+    let failed = rows.iter().find(|row| row.held == Some(false));
+    match failed {
+        Some(row) => {
+            let check = row.failed_check.as_deref().unwrap_or("a check failed");
+            (CellState::Failed, format!("{count}; {check}"))
+        }
+        None if checked < wanted => (CellState::Missing, format!("{count}, the rest not run")),
+        None => (CellState::Held, count),
     }
 }
 

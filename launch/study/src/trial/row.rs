@@ -10,6 +10,8 @@ use std::path::Path;
 
 use palpate_analysis::Failure;
 use palpate_analysis::output::refused;
+use palpate_analysis::summary::Summary;
+use palpate_analysis::table::check_words;
 use serde::{Deserialize, Serialize};
 
 use super::json_lines::{self, JsonLines};
@@ -42,6 +44,9 @@ pub struct TrialRow {
     /// observer, and sessions in mode `direct`, which state none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
+    /// First check that failed, with its value and its limit in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_check: Option<String>,
     /// Hash of all port traces, for a row that is one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_hash: Option<String>,
@@ -54,6 +59,19 @@ pub struct TrialRow {
 }
 
 impl TrialRow {
+    /// Row of a session by its summary.
+    pub(crate) fn of_session(index: usize, summary: &Summary, values: Vec<Option<f64>>) -> Self {
+        let failed = summary.checks.iter().find(|check| !check.held);
+        Self {
+            index,
+            held: Some(summary.is_good()),
+            failed_check: failed.filter(|_| !summary.is_good()).map(check_words),
+            values,
+            trace_hash: summary.trace_hash.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Number of rows with checks, and of rows whose checks all passed.
     pub(crate) fn count_checked<'a>(rows: impl Iterator<Item = &'a Self>) -> (usize, usize) {
         let with_checks = rows.filter_map(|row| row.held);

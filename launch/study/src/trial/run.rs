@@ -246,13 +246,8 @@ fn session(trial: &Trial, planned: &PlannedRow, stop: &AtomicBool) -> Result<Tri
     let sites = truth::sites(&config, &run.master).map_err(Failure::from)?;
     let facts = virtual_run::facts(&config, &run, sites, false).map_err(Failure::from)?;
     let (summary, _) = conclusion::measure(&run.evidence(&config, &facts));
-    Ok(TrialRow {
-        index: planned.index,
-        held: Some(summary.is_good()),
-        values: trial.session_values(&summary),
-        trace_hash: summary.trace_hash,
-        ..TrialRow::default()
-    })
+    let values = trial.session_values(&summary);
+    Ok(TrialRow::of_session(planned.index, &summary, values))
 }
 
 /// Runs one simulated observer.

@@ -70,6 +70,9 @@ pub(crate) fn columns(results: &TrialResults) -> Vec<Column> {
     columns.extend([
         Column::of("clock", &rows, |_| text(&clock)),
         Column::of("checks_held", &rows, |row| truth(row.held)),
+        Column::of("failed_check", &rows, |row| {
+            Entry::Text(row.failed_check.clone())
+        }),
         Column::of("trace_hash", &rows, |row| {
             Entry::Text(row.trace_hash.clone())
         }),
@@ -185,6 +188,9 @@ pub(crate) fn json(results: &TrialResults) -> serde_json::Value {
         "participant": trial.respondent.code(), "handle": trial.respondent.code().map(|_| trial.handle()), "hash": hash,
         "rows": rows.len(), "rows_wanted": trial.row_count(), "checked": checked, "held": held,
         "conditions": conditions.collect::<Vec<_>>(),
+        "cells": results.cells().iter().map(|cell| json!({
+            "cell": cell.title, "state": name(&cell.state), "text": cell.text,
+        })).collect::<Vec<_>>(),
     })
 }
 
@@ -309,7 +315,7 @@ pub(super) mod tests {
         );
         assert!(lines[2].starts_with("2,1,,1,0,,10,0.1,,"), "{text}");
         assert!(
-            lines[1].ends_with(",virtual,1,") && lines[2].ends_with(",virtual,0,0f"),
+            lines[1].ends_with(",virtual,1,,") && lines[2].ends_with(",virtual,0,,0f"),
             "{text}"
         );
     }

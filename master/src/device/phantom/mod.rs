@@ -18,14 +18,14 @@ mod plant;
 mod tweezers;
 
 use nalgebra::Vector3;
-use palpate_port::encoder::MeasuredMotion;
+use palpate_port::encoder::{EncoderNoise, MeasuredMotion};
 use palpate_port::fixed_stepper::SUBSTEP_S;
 use palpate_port::limit::limited;
 use palpate_transport::{AXES, Axes, FieldError, Time, params};
 use serde::{Deserialize, Serialize};
 
 use super::grip::GripSchedule;
-use super::script::OperatorScript;
+use super::script::{HandLeap, OperatorScript};
 use super::script_driver::ScriptDriver;
 use super::{Handle, HandleCaps, HandleReading};
 use arm::Pose;
@@ -64,6 +64,8 @@ params! {
         pub stick_mps: f64 = 1e-3 => (5e-4..=0.1),
         /// Step of the encoders, seen at the tip at home \[m\].
         pub encoder_m: f64 = 3e-5 => (0.0..=1e-3),
+        /// Standard deviation of the encoders' noise, seen at the tip at home \[m\]; the tweezers have none.
+        pub encoder_noise_m: f64 = 0.0 => (0.0..=1e-3),
         /// Cut-off of the velocity's low-pass \[Hz\].
         pub velocity_hz: f64 = 80.0 => (1.0..=500.0),
         /// Height of the tip's home above the origin of the world \[m\].
@@ -87,6 +89,7 @@ pub(super) struct PhantomHandle {
     driver: ScriptDriver,
     plant: Plant,
     motor: Motor,
+    encoder_noise: EncoderNoise,
     /// Force that the motors render \[N\], device frame.
     rendered_n: Vector3<f64>,
     /// Pose from the encoders.
@@ -104,17 +107,32 @@ impl PhantomHandle {
     ) -> Self {
         let driver = ScriptDriver::new(script, grips.into());
         let mut plant = Plant::new(params, driver.hand(), &driver.intent().position_m);
-        let (pose, position_m) = plant.sense();
+        let (pose, position_m) = plant.sense(None);
         plant.weight_nm = pose.gravity_nm();
         Self {
             params: *params,
             driver,
             plant,
             motor: Motor::new(params.motor),
+            encoder_noise: EncoderNoise::new(0.0, 0),
             rendered_n: Vector3::zeros(),
             pose,
             measured: MeasuredMotion::at_rest(position_m),
         }
+    }
+
+    /// Lets a seed draw the noise of the encoders.
+    #[must_use]
+    pub(super) fn with_noise_seed(mut self, seed: u64) -> Self {
+        self.encoder_noise = EncoderNoise::new(self.params.encoder_noise_m, seed);
+        self
+    }
+
+    /// Displaces the hand's intended positions by leaps.
+    #[must_use]
+    pub(super) fn with_leaps(mut self, leaps: &[HandLeap]) -> Self {
+        self.driver.set_leaps(leaps);
+        self
     }
 
     /// Sets the time after which a force that is not renewed is released \[s\]; none for never. The
@@ -127,7 +145,7 @@ impl PhantomHandle {
 
     /// Reads the encoders after `dt_s` \[s\], filters the velocity, updates the weight compensation.
     fn measure(&mut self, dt_s: f64) {
-        let (pose, position_m) = self.plant.sense();
+        let (pose, position_m) = self.plant.sense(self.encoder_noise.draw());
         self.measured
             .read(position_m, self.params.velocity_hz, dt_s);
         self.pose = pose;
@@ -137,7 +155,8 @@ impl PhantomHandle {
 
 impl Handle for PhantomHandle {
     fn caps(&self) -> HandleCaps {
-        let step_m = self.params.encoder_m;
+        // the tank pays for what a reading may be wrong by, noise included
+        let step_m = self.params.encoder_m + self.encoder_noise.distance_error_m();
         let leaf = &self.params.tweezers;
         HandleCaps {
             resolution_m: [step_m, step_m, step_m, leaf.gauge_m],
@@ -148,9 +167,10 @@ impl Handle for PhantomHandle {
 
     fn read(&mut self, now: Time) -> HandleReading {
         let (plant, mut released_m, mut held_steps) = (&mut self.plant, None, 0_u32);
+        let noise = &mut self.encoder_noise;
         let steps = self.driver.advance(now, |intent, expires| {
             if expires {
-                let (_, position_m) = plant.sense();
+                let (_, position_m) = plant.sense(noise.draw());
                 released_m = Some(position_m);
                 (plant.torque_nm, plant.opening_n) = (Vector3::zeros(), 0.0);
             }

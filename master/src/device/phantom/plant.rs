@@ -124,12 +124,15 @@ impl Plant {
         }
     }
 
-    /// Pose from the quantised joints, and measured tip position and opening \[m\], world frame.
-    pub(super) fn sense(&self) -> (Pose, Axes) {
+    /// Pose from the quantised joints, and measured tip position and opening \[m\], world frame. The encoders' errors
+    /// \[m\], if there are any, are seen at the tip at home.
+    pub(super) fn sense(&self, errors_m: Option<Axes>) -> (Pose, Axes) {
         let levers_m = [L1_M, L1_M, L2_M];
         let q = Vector3::from_fn(|joint, _| {
             let step_rad = self.params.encoder_m / levers_m[joint];
-            quantised(self.motion.q[joint], step_rad)
+            let at_rad = self.motion.q[joint];
+            let read_rad = errors_m.map_or(at_rad, |of| at_rad + of[joint] / levers_m[joint]);
+            quantised(read_rad, step_rad)
         });
         let pose = Pose::new(&q);
         let [x, y, z] = to_world(&(pose.tip_m() + home_m(&self.params)));
