@@ -79,14 +79,10 @@ pub(super) fn pass_runs(
             _ => pass_chunks::<1, false>(nodes, links(&NOT_UNIFORM), on, margin_m, totals),
         }
     }
-    let mut result = PassResult {
+    PassResult {
         lost_j: totals.lost_j(omega),
-        farthest_m: [0.0; BATCH],
-    };
-    for place in 0..runs.len().min(BATCH) {
-        result.farthest_m[place] = largest(&totals.farthest_m[place]);
+        farthest_m: totals.farthest_m,
     }
-    result
 }
 
 /// Relaxes a run, `N` nodes at once. The last chunk starts early enough to fill its lanes, so some of its nodes may
@@ -206,8 +202,8 @@ struct PendingStore<'a, const N: usize> {
 /// Totals of a pass, by lane; the lanes are summed at its end.
 #[derive(Debug, Clone, Copy)]
 struct PassTotals {
-    /// Greatest step, by index in the batch and lane \[m\].
-    farthest_m: [[f32; LANES_MAX]; BATCH],
+    /// Greatest step, by index in the batch \[m\].
+    farthest_m: [f32; BATCH],
     /// Sum of step times pull, over nodes that were not clamped \[J\].
     work_j: [f64; LANES_MAX],
     /// Energy dissipated by clamped nodes \[J\].
@@ -220,7 +216,7 @@ impl PassTotals {
     #[inline(always)]
     const fn new() -> Self {
         Self {
-            farthest_m: [[0.0; LANES_MAX]; BATCH],
+            farthest_m: [0.0; BATCH],
             work_j: [0.0; LANES_MAX],
             clamped_j: [0.0; LANES_MAX],
             lost_j: 0.0,
@@ -229,10 +225,12 @@ impl PassTotals {
 
     #[inline(always)]
     fn add<const N: usize>(&mut self, run_totals: &RunTotals<N>, place: usize) {
-        if let Some(lanes) = self.farthest_m.get_mut(place) {
-            for i in 0..N {
-                lanes[i] = larger(lanes[i], run_totals.farthest_m[i]);
-            }
+        let mut lanes = [0.0; LANES_MAX];
+        for i in 0..N {
+            lanes[i] = run_totals.farthest_m[i];
+        }
+        if let Some(farthest_m) = self.farthest_m.get_mut(place) {
+            *farthest_m = larger(*farthest_m, largest(&lanes));
         }
         for i in 0..N {
             self.work_j[i] += f64::from(run_totals.work_j[i]);

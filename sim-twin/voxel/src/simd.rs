@@ -7,6 +7,7 @@
 #![expect(clippy::needless_range_loop, reason = "several lanes go together")]
 
 use std::cell::Cell;
+use std::hint::select_unpredictable;
 
 use crate::nodes::VoxelNodes;
 use crate::stencil::{Stencil, StencilRun};
@@ -126,16 +127,17 @@ pub(super) struct RunPass<'a> {
     pub(super) place: usize,
 }
 
-/// Returns the larger of two numbers, the second if one is NaN: one instruction, other than `f32::max`.
+/// Returns the larger of two numbers, the second if one is NaN: one instruction, other than `f32::max`. Without a
+/// branch, which would become a masked store.
 #[inline(always)]
-pub(super) const fn larger(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
+pub(super) fn larger(a: f32, b: f32) -> f32 {
+    select_unpredictable(a > b, a, b)
 }
 
 /// Returns the smaller of two numbers, the second if one is NaN.
 #[inline(always)]
-pub(super) const fn smaller(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
+pub(super) fn smaller(a: f32, b: f32) -> f32 {
+    select_unpredictable(a < b, a, b)
 }
 
 /// Returns the largest of all lanes.
@@ -315,8 +317,11 @@ fn axis_step<const N: usize, const CHECK_LIMITS: bool, const UNIFORM: bool>(
             if CHECK_LIMITS {
                 let linked = stiffness[d][i] > 0.0;
                 let (low, high) = (beside[i] - farthest, beside[i] - nearest);
-                least[i] = larger(if linked { low } else { f32::NEG_INFINITY }, least[i]);
-                most[i] = smaller(if linked { high } else { f32::INFINITY }, most[i]);
+                least[i] = larger(
+                    select_unpredictable(linked, low, f32::NEG_INFINITY),
+                    least[i],
+                );
+                most[i] = smaller(select_unpredictable(linked, high, f32::INFINITY), most[i]);
             }
         }
     }
@@ -333,7 +338,7 @@ fn axis_step<const N: usize, const CHECK_LIMITS: bool, const UNIFORM: bool>(
     }
     for i in 0..N {
         let delta = gain[i] * pull[i];
-        let mut delta = if delta.abs() >= LEAST_M { delta } else { 0.0 };
+        let mut delta = select_unpredictable(delta.abs() >= LEAST_M, delta, 0.0);
         step.to_m[i] = own[i] + delta;
         if CHECK_LIMITS && UNIFORM {
             // rounding may leave a link past its limit by one bit
@@ -348,7 +353,7 @@ fn axis_step<const N: usize, const CHECK_LIMITS: bool, const UNIFORM: bool>(
         if CHECK_LIMITS {
             let margin = smaller(own[i] - least[i], most[i] - own[i]);
             // a fixed node brings no link nearer to its limits
-            step.margin_m[i] = if gain[i] > 0.0 { margin } else { f32::INFINITY };
+            step.margin_m[i] = select_unpredictable(gain[i] > 0.0, margin, f32::INFINITY);
         }
     }
     step

@@ -4,6 +4,7 @@
 
 use super::grid::Motion;
 use multiversion::multiversion;
+use std::hint::select_unpredictable;
 use std::ops::Range;
 
 /// Rounding unit of velocities and displacements, times 2^24: smaller values become zero, since denormal
@@ -23,6 +24,8 @@ pub(super) struct StepFactors {
     pub(super) speed_max: f32,
     /// Largest displacement component.
     pub(super) displacement_max: f32,
+    /// Minus infinity, which the compiler does not know.
+    pub(super) lowest: f32,
 }
 
 /// Clamps to a bound; NaN stays.
@@ -39,6 +42,20 @@ struct Inertia {
     inverse_mass: f32,
 }
 
+impl Inertia {
+    /// Returns `moved` for a node that moves, else `own`. A choice that is stored at once would become a masked store,
+    /// which takes some processors ten times as long; so the larger of it and of minus infinity is taken.
+    #[inline(always)]
+    fn if_free(self, moved: f32, own: f32, factors: &StepFactors) -> f32 {
+        let chosen = select_unpredictable(self.inverse_mass > 0.0, moved, own);
+        if factors.lowest > chosen {
+            factors.lowest
+        } else {
+            chosen
+        }
+    }
+}
+
 /// Integrates one component of one node. Within a tick its impulse moves it and is cleared. At the `LAST`
 /// time of a tick the impulse changes only the velocity, damping is applied, and the impulse stays for the
 /// next tick. Returns mass times the square of the damped velocity.
@@ -51,7 +68,6 @@ fn integrate_component<const LAST: bool>(
     factors: &StepFactors,
 ) -> f32 {
     let Inertia { mass, inverse_mass } = own;
-    let free = inverse_mass > 0.0;
     let unbounded = (*f * factors.kick_dt).mul_add(inverse_mass, *v);
     // an infinite velocity becomes NaN as well, so that the energy shows the collapse
     let kicked = unbounded.mul_add(0.0, clamp_magnitude(unbounded, factors.speed_max));
@@ -61,16 +77,13 @@ fn integrate_component<const LAST: bool>(
         kicked
     };
     let speed = (slowed + GRAIN) - GRAIN;
-    *v = if free { speed } else { *v };
+    *v = own.if_free(speed, *v, factors);
     if LAST {
-        return if free { mass * speed * speed } else { 0.0 };
+        return select_unpredictable(inverse_mass > 0.0, mass * speed * speed, 0.0);
     }
     let place = (speed.mul_add(factors.drift_dt, *u) + GRAIN) - GRAIN;
-    *u = if free {
-        clamp_magnitude(place, factors.displacement_max)
-    } else {
-        *u
-    };
+    let bounded = clamp_magnitude(place, factors.displacement_max);
+    *u = own.if_free(bounded, *u, factors);
     *f = 0.0;
     0.0
 }
@@ -113,8 +126,11 @@ pub(super) fn integrate<const LAST: bool>(
                     mass: mass[l],
                     inverse_mass: inverse_mass[l],
                 };
-                parts[l] +=
+                let twice =
                     integrate_component::<LAST>(&mut u[l], &mut v[l], &mut f[l], own, factors);
+                if LAST {
+                    parts[l] += twice;
+                }
             }
         }
     }

@@ -448,6 +448,7 @@ impl Model {
             damping_factor: f32::of(self.damping_factor(plan)),
             speed_max: f32::of(SPEED_MAX_RATIO * self.wave),
             displacement_max: f32::of(self.extent),
+            lowest: std::hint::black_box(f32::NEG_INFINITY),
         }
     }
 
