@@ -125,8 +125,8 @@ pub struct Trial {
     pub fields: Vec<String>,
     /// The conditions.
     pub conditions: Vec<Condition>,
-    /// Number of drawn conditions that a session would refuse, which are not run.
-    pub refused: usize,
+    /// Number of drawn conditions that a session would refuse, which are not run; none if nothing was drawn.
+    pub refused: Option<usize>,
     /// Seeds of every condition, the same for all, so that conditions are comparable.
     pub seeds: Vec<u64>,
     /// Repeats of every seed; the first uses it, each further one draws another from it.
@@ -244,7 +244,7 @@ impl Trial {
             kind: read.kind,
             clock: read.clock,
             fields,
-            refused: drawn - conditions.len(),
+            refused: is_drawn.then_some(drawn - conditions.len()),
             conditions,
             base: read.base,
             seeds,
@@ -495,8 +495,9 @@ mod tests {
                     link.back.loss = [0.0, 0.1, 1.5]\n";
         let trial = Trial::parse(text, "d.toml").expect("good");
         assert_eq!(Trial::parse(text, "d.toml"), Ok(trial.clone()));
-        assert_eq!(trial.conditions.len() + trial.refused, 40);
-        assert!(trial.refused > 0 && trial.conditions.len() > trial.refused);
+        let refused = trial.refused.expect("drawn");
+        assert_eq!(trial.conditions.len() + refused, 40);
+        assert!(refused > 0 && trial.conditions.len() > refused);
         let other = Trial::parse(&text.replace('7', "8"), "d.toml").expect("good");
         assert_ne!(other.conditions, trial.conditions);
         for (from, to, part) in [

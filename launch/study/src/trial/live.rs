@@ -100,6 +100,7 @@ pub(super) fn fill(
         index: planned.index,
         held: Some(summary.is_good()),
         values: trial.session_values(summary),
+        checks: trial.row_checks(summary),
         ..TrialRow::default()
     }))
 }

@@ -3,7 +3,7 @@
 //! Source: ours; protocols after teleop section 7. [`mod@file`] reads the file of a trial, [`overrides`] adds the
 //! command line, `plan` lists the rows, [`run`] fills them on all cores with [`palpate_session::pool`], and [`row`]
 //! stores finished ones. `metric` defines the columns, [`results`] are written by `table` and `parquet`, `bootstrap`
-//! adds intervals to medians. `psycho` simulates an observer, [`person`] runs trials with people, `transparency`
+//! adds intervals to medians, `check_table` summarises the checks of drawn sessions. `psycho` simulates an observer, [`person`] runs trials with people, `transparency`
 //! measures the impedance at the handle; [`field`] has the short names of fields, which `replay --what-if` shares.
 //! `json_lines` is a file of JSON lines; [`row`] and `person::answer_file` store entries in it. All modules except
 //! these three, [`run`], [`live`] and [`person::sitting`] are pure.
@@ -11,6 +11,7 @@
 use palpate_session::built_in::BuiltInTexts;
 
 pub(crate) mod bootstrap;
+pub(crate) mod check_table;
 pub mod field;
 pub mod file;
 mod json_lines;
@@ -38,7 +39,7 @@ pub use row::TrialRow;
 pub const BUILT_IN: BuiltInTexts = BuiltInTexts {
     kind: "trial",
     texts: palpate_scene::texts!(
-        "../../trials": "adversary", "codec", "delay-and-mode", "observers", "person-lump", "person-stiffness", "rough-network",
+        "../../trials": "adversary", "adversary-fem", "codec", "delay-and-mode", "observers", "person-lump", "person-stiffness", "rough-network",
         "transparency",
     ),
 };

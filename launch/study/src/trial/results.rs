@@ -11,7 +11,7 @@ use palpate_session::config::Config;
 
 use super::bootstrap::Interval;
 use super::file::flat;
-use super::{Condition, Trial, TrialRow, field, parquet, table};
+use super::{Condition, Trial, TrialRow, check_table, field, parquet, table};
 use crate::{messages, report};
 
 /// Metrics on the terminal, if the trial has them.
@@ -37,6 +37,8 @@ pub struct TrialResults {
     pub rows: BTreeMap<usize, TrialRow>,
     /// Notes for the reader: missing or duplicate rows, an early end.
     pub notes: Vec<String>,
+    /// Sessions that this run played in a second, if it played any \[1/s\].
+    pub sessions_per_s: Option<f64>,
 }
 
 /// Results of a condition.
@@ -51,12 +53,13 @@ pub(crate) struct ConditionResults<'a> {
 
 impl TrialResults {
     /// Results of each condition, in order.
-    pub(crate) fn by_condition(&self) -> Vec<ConditionResults<'_>> {
+    pub(crate) fn by_condition<'a>(&'a self) -> Vec<ConditionResults<'a>> {
         let metrics = self.trial.metrics();
-        let of = |(number, condition)| {
-            let all = self.rows.values();
-            let own = all.filter(|row| self.trial.planned_row(row.index).condition == number);
-            let rows: Vec<&TrialRow> = own.collect();
+        let mut rows_of = vec![Vec::new(); self.trial.conditions.len()];
+        for row in self.rows.values() {
+            rows_of[self.trial.planned_row(row.index).condition].push(row);
+        }
+        let of = |condition: &'a Condition, rows: Vec<&'a TrialRow>| {
             let found = metrics.iter().enumerate().map(|(k, metric)| {
                 let values = rows.iter().filter_map(|row| row.values.get(k).copied()?);
                 metric.interval(&values.collect::<Vec<_>>())
@@ -67,7 +70,8 @@ impl TrialResults {
                 rows,
             }
         };
-        self.trial.conditions.iter().enumerate().map(of).collect()
+        let conditions = self.trial.conditions.iter().zip(rows_of);
+        conditions.map(|both| of(both.0, both.1)).collect()
     }
 
     /// True if a check of any row failed.
@@ -83,7 +87,7 @@ impl TrialResults {
     }
 
     /// Command that repeats the session of a row alone: every field that differs from the default.
-    fn repeat_command(&self, row: &TrialRow) -> String {
+    pub(crate) fn repeat_command(&self, row: &TrialRow) -> String {
         let own = self.trial.planned_row(row.index).config(&self.trial);
         let fields = |config: &Config| {
             let table: toml::Table = config.to_toml().parse().unwrap_or_default();
@@ -91,7 +95,10 @@ impl TrialResults {
         };
         let default = fields(&Config::default());
         let mut text = String::from("palpate lab");
-        for (field, value) in fields(&own) {
+        let mut own = fields(&own);
+        // another kind resets the fields beside it
+        own.sort_by_key(|own| !own.0.ends_with(".kind"));
+        for (field, value) in own {
             if field != "name" && !default.contains(&(field.clone(), value.clone())) {
                 let _ = write!(text, " --set '{field}={}'", field::formatted(&value));
             }
@@ -119,9 +126,40 @@ impl TrialResults {
         messages::json(&table::json(self), "trial")
     }
 
-    /// Formats medians, or worst values, of the main metrics or of all, condition by condition.
+    /// Formats the result for a terminal: a table, the failed rows, and their number.
     #[must_use]
     pub fn summary_text(&self, folder: &Path, verbose: bool) -> String {
+        let mut text = match self.trial.refused {
+            Some(refused) => format!(
+                "{}\nrefused    {refused} drawn sessions, not run\n",
+                check_table::text(&check_table::lines(&self.rows))
+            ),
+            None => self.condition_text(verbose),
+        };
+        if let Some(rate) = self.sessions_per_s {
+            let _ = writeln!(text, "rate       {rate:.1} sessions/s");
+        }
+        for row in self.rows.values().filter(|row| row.held == Some(false)) {
+            let _ = writeln!(
+                text,
+                "failed     row {}: {}",
+                row.index,
+                self.repeat_command(row)
+            );
+        }
+        let (checked, held) = TrialRow::count_checked(self.rows.values());
+        let _ = writeln!(
+            text,
+            "\nrows       {} of {}; {checked} checked, {held} held\nresults    {}",
+            self.rows.len(),
+            self.trial.row_count(),
+            folder.display()
+        );
+        text
+    }
+
+    /// Formats medians, or worst values, of the main metrics or of all, condition by condition.
+    fn condition_text(&self, verbose: bool) -> String {
         let metrics = self.trial.metrics();
         let place = |name: &&str| metrics.iter().position(|metric| metric.name == **name);
         let shown: Vec<usize> = match verbose {
@@ -145,29 +183,6 @@ impl TrialResults {
             }
             text += "\n";
         }
-        if self.trial.refused > 0 {
-            let _ = writeln!(
-                text,
-                "\nrefused    {} drawn sessions, not run",
-                self.trial.refused
-            );
-        }
-        for row in self.rows.values().filter(|row| row.held == Some(false)) {
-            let _ = writeln!(
-                text,
-                "failed     row {}: {}",
-                row.index,
-                self.repeat_command(row)
-            );
-        }
-        let (checked, held) = TrialRow::count_checked(self.rows.values());
-        let _ = writeln!(
-            text,
-            "\nrows       {} of {}; {checked} checked, {held} held\nresults    {}",
-            self.rows.len(),
-            self.trial.row_count(),
-            folder.display()
-        );
         text
     }
 }

@@ -12,6 +12,7 @@ use palpate_analysis::Failure;
 use palpate_analysis::output::refused;
 use serde::{Deserialize, Serialize};
 
+use super::check_table::RowCheck;
 use super::json_lines::{self, JsonLines};
 use super::number_text;
 use super::psycho::ForcedChoice;
@@ -48,6 +49,9 @@ pub struct TrialRow {
     /// Metrics in order; none for an unknown value. Texts in the file.
     #[serde(with = "number_text")]
     pub values: Vec<Option<f64>>,
+    /// Checks of the session, if its condition was drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) checks: Vec<RowCheck>,
     /// Every comparison of a run with an observer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<ForcedChoice>,
