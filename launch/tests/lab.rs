@@ -1,4 +1,5 @@
-//! Tests of `palpate lab`: long work that is interrupted by Ctrl-C or a kill (also `bench`), and the robot's servo.
+//! Tests of `palpate lab`: long work that is interrupted by Ctrl-C or a kill (also `bench`), the robot's servo, and
+//! vibration.
 
 mod load_monitor;
 mod ports;
@@ -201,5 +202,27 @@ fn issue_robot_pressed_a_stiff_wall_beyond_the_limit() {
         let approach_mps = summary["safety"]["approach_mps_max"].as_f64();
         let expected_mps = 8.0 / (0.3 * 20_000.0_f64).sqrt();
         assert!((approach_mps.expect("known") - expected_mps).abs() < 1e-12);
+    }
+}
+
+/// Mode `pspm` returned the energy of slow motion as vibration over a delay with jitter: a limit cycle for 0.5 s. The
+/// second session was no limit cycle: the hand itself shook a spring.
+#[test]
+fn issue_19_pspm_rang_over_a_jittering_link() {
+    for case in [
+        "--mode pspm --duration 3 --seed 774190001 --tissue wall:20000 --oneway-ms-fwd 6 --oneway-ms-back 0 --jitter-ms 0 \
+         --reorder 0.1 --set link.forward.jitter_ms=50.0 --set link.forward.loss=0.0 \
+         --set link.forward.outage={on_s=0.7,off_s=0.5} --set link.back.outage={on_s=9.0,off_s=0.1} \
+         --set operator.script.press_depth_m=0.006",
+        "--mode pspm --duration 3 --seed 774190002 --tissue wall:50 --oneway-ms-fwd 350 --oneway-ms-back 6 \
+         --reorder 0.1 --set link.forward.loss=0.3 --set link.back.loss=0.05 --grip light \
+         --set link.forward.outage={on_s=1.2,off_s=1.0} --set link.back.outage={on_s=9.0,off_s=0.1} \
+         --set operator.handle=mass --set operator.script.press_depth_m=0.003 --set robot.palpator.lag_s=0.0 \
+         --set slave.stiffness_npm=[5000.0,5000.0,5000.0,1000.0]",
+    ] {
+        let (output, summary) = session(case);
+        let summary = summary.unwrap_or_else(|| panic!("{output:?}"));
+        assert_eq!(summary["safety"]["limit_cycles"], 0, "{case}");
+        assert_eq!(output.status.code(), Some(0), "{case}");
     }
 }

@@ -1,5 +1,8 @@
 //! Tests of trials, replays and tuning by the command line, and of the files that they write.
 
+#[path = "trial/drawn.rs"]
+mod drawn;
+
 use std::path::Path;
 use std::process::{Command, Output};
 

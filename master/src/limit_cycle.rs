@@ -4,7 +4,9 @@
 //!
 //! - *vibration*: the force between 8 and 200 Hz, all axes together, has a root mean square above a limit in each of
 //!   eight blocks in succession (0.5 s). Palpation is slower; a tap fills two or three blocks. Sliding, a hand faster than
-//!   0.1 m/s, an instrument and a tissue that is declared active may vibrate, so they do not count.
+//!   0.1 m/s, an instrument and a tissue that is declared active may vibrate, so they do not count. Neither does a
+//!   vibration that the hand itself drives: it puts energy in, in that band, over the eight blocks. A limit cycle is
+//!   driven by the device, as the arm that holds it dissipates.
 //! - *energy*: in four blocks (252 ms) the hand got more than was stored and in flight at their beginning.
 //!
 //! The band is a high-pass and a low-pass of second order (Butterworth), as trapezoidal state-variable filters with
@@ -62,7 +64,14 @@ pub(crate) struct HandSample {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct LimitCycleDetector {
     bands: [[SecondOrder; 2]; AXES],
+    motion_bands: [[SecondOrder; 2]; AXES],
+    /// Force between 8 and 200 Hz in the last period \[N\].
+    band_n: Axes,
+    /// Position of the handle in the last sample \[m\].
+    last_m: Option<Axes>,
     block: Block,
+    /// Work of the hand on the vibration in the last blocks, oldest first \[J\].
+    work_j: [f64; LOUD_BLOCKS as usize],
     /// Successive blocks above the limit, and the mean place of the first of them \[m\].
     loud_blocks: u32,
     loud_from_m: [f64; 3],
@@ -79,6 +88,8 @@ pub(crate) struct LimitCycleDetector {
 struct Block {
     periods: u32,
     squares_n2: f64,
+    /// Work of the hand on the vibration \[J\].
+    work_j: f64,
     /// Place x, y and z \[m\].
     place_m: [f64; 3],
     may_vibrate: bool,
@@ -92,9 +103,14 @@ impl LimitCycleDetector {
 
     /// Takes the state of the hand after a tick; a vibration above `limit_n` is a limit cycle \[N\].
     pub(crate) fn step(&mut self, limit_n: f64, sample: &HandSample) {
-        for _ in 0..sample.periods.max(1) {
+        let (periods, last_m) = (sample.periods.max(1), self.last_m);
+        let from_m = last_m.unwrap_or(sample.position_m);
+        let moved_m =
+            core::array::from_fn(|a| (sample.position_m[a] - from_m[a]) / f64::from(periods));
+        self.last_m = Some(sample.position_m);
+        for _ in 0..periods {
             self.rest = self.rest.saturating_sub(1);
-            self.add(sample);
+            self.add(sample, &moved_m);
             if self.block.periods == BLOCK_PERIODS {
                 let vibrates = self.vibrates(limit_n);
                 if self.returns_energy(sample.recoverable_j) || vibrates {
@@ -105,17 +121,20 @@ impl LimitCycleDetector {
         }
     }
 
-    /// Adds one period to the block.
-    fn add(&mut self, sample: &HandSample) {
+    /// Adds one period to the block, in which the handle moved by `moved_m`.
+    fn add(&mut self, sample: &HandSample, moved_m: &Axes) {
         let block = &mut self.block;
         block.periods += 1;
         block.may_vibrate |= sample.may_vibrate;
         for (sum_m, at_m) in block.place_m.iter_mut().zip(sample.position_m) {
             *sum_m += at_m;
         }
-        for ([high, low], force_n) in self.bands.iter_mut().zip(sample.force_n) {
-            let band_n = low.low_pass(LOW_PASS_G, high.high_pass(HIGH_PASS_G, force_n));
-            block.squares_n2 += band_n * band_n;
+        for (axis, band_n) in self.band_n.iter_mut().enumerate() {
+            // the force of the last sample was held while the handle moved
+            let band_m = band_pass(&mut self.motion_bands[axis], moved_m[axis]);
+            block.work_j += *band_n * band_m;
+            *band_n = band_pass(&mut self.bands[axis], sample.force_n[axis]);
+            block.squares_n2 += *band_n * *band_n;
         }
     }
 
@@ -124,6 +143,8 @@ impl LimitCycleDetector {
         let block = &self.block;
         let count = f64::from(block.periods);
         let place_m = block.place_m.map(|sum_m| sum_m / count);
+        self.work_j.rotate_left(1);
+        self.work_j[LOUD_BLOCKS as usize - 1] = block.work_j;
         let last_m = core::mem::replace(&mut self.last_place_m, place_m);
         let distance_m = |from_m: &[f64; 3], axes: usize| {
             let squares = (0..axes).map(|a| (place_m[a] - from_m[a]) * (place_m[a] - from_m[a]));
@@ -138,7 +159,7 @@ impl LimitCycleDetector {
             (self.loud_blocks, self.loud_from_m) = (0, place_m);
         }
         self.loud_blocks += 1;
-        self.loud_blocks >= LOUD_BLOCKS
+        self.loud_blocks >= LOUD_BLOCKS && self.work_j.iter().sum::<f64>() <= 0.0
     }
 
     /// Judges the energy that the hand got in the last blocks.
@@ -149,6 +170,11 @@ impl LimitCycleDetector {
         self.recoverable_j[ENERGY_BLOCKS - 1] = now_j;
         before_j.is_finite() && before_j - now_j > before_j.max(0.0) + RETURNED_J_MIN
     }
+}
+
+/// Advances a high-pass and a low-pass by one period with the input; returns the band between them.
+fn band_pass([high, low]: &mut [SecondOrder; 2], input: f64) -> f64 {
+    low.low_pass(LOW_PASS_G, high.high_pass(HIGH_PASS_G, input))
 }
 
 /// State-variable filter of second order.
@@ -287,6 +313,29 @@ mod tests {
             ..HandSample::default()
         };
         assert!(detected(sine(14.0, 1.0), shakes).is_some());
+    }
+
+    /// Detects a vibration on x against the handle's motion at 10 Hz, by a spring with this damping \[N s/m\].
+    fn is_detected_with_damping(nspm: f64) -> bool {
+        let mut detector = LimitCycleDetector::default();
+        (0..3000).any(|tick| {
+            let (sin, cos) = (core::f64::consts::TAU * 10e-3 * f64::from(tick)).sin_cos();
+            let (at_m, velocity_mps) = (2e-3 * sin, 0.04 * core::f64::consts::PI * cos);
+            let sample = HandSample {
+                force_n: [500.0 * at_m + nspm * velocity_mps, 0.0, 0.0, 0.0],
+                position_m: [at_m, 0.0, 0.0, 0.0],
+                periods: 1,
+                ..HandSample::default()
+            };
+            detector.step(LIMIT_N, &sample);
+            detector.is_active()
+        })
+    }
+
+    #[test]
+    fn issue_19_a_hand_that_shook_a_spring_was_a_limit_cycle() {
+        assert!(!is_detected_with_damping(2.0));
+        assert!(is_detected_with_damping(-2.0));
     }
 
     #[test]

@@ -61,12 +61,13 @@ pub(super) fn trial(arguments: &TrialArgs) -> Result<CommandOutcome, Failure> {
         jobs: arguments.jobs,
         serving: &arguments.console.serve_options(),
     };
+    let mut sessions_per_s = None;
     match trial.respondent.code() {
         Some(code) => run.fill_by_person(&header.trial, code, store, &mut rows)?,
         None => {
             let own = trial.planned_rows(arguments.shard).len();
             let progress = TerminalProgress::bar("trial", own as u64, wanted.is_silent());
-            run.fill(store, &mut rows, &progress)?;
+            sessions_per_s = run.fill(store, &mut rows, &progress)?;
         }
     }
     let stopped = stop.load(Ordering::Relaxed);
@@ -75,6 +76,7 @@ pub(super) fn trial(arguments: &TrialArgs) -> Result<CommandOutcome, Failure> {
         hash: header.trial,
         rows,
         notes: note.iter().cloned().collect(),
+        sessions_per_s,
         trial,
     };
     Ok(CommandOutcome {

@@ -4,12 +4,16 @@
 //! distance; the depths are blended by their 8-norm and the energy is `k depth^2 / 2`. Forces are
 //! its exact gradient, shared by barycentric weights and patches. So the law creates no energy,
 //! begins at the surface itself and stays continuous over convex and concave edges. The side of each
-//! tool is stored, so that a deep or fast tool is pushed back to the side that it came from.
+//! tool is stored, so that a deep or fast tool is pushed back to the side that it came from. `rim` continues the depth
+//! around the open border of a surface.
+
+mod rim;
 
 use crate::Vec3;
 use crate::contact::triangle::{self, Foot};
 use crate::contact::{NeighbourList, RestSurface, SurfaceContact};
 use crate::twin::Tool;
+use rim::RimDistance;
 
 /// Faces with less than this share of the largest depth weigh under 1e-7 and are skipped.
 const SHARE_MIN: f64 = 0.1;
@@ -161,7 +165,7 @@ impl ContactWorkspace {
         if *memory.side == 0 {
             return apart;
         }
-        let depth_m = blend_depths(closest, self, tool, judged.through);
+        let depth_m = blend_depths(closest, self, tool, &judged);
         let touch = self.resolve(closest, surface.rest, tool, depth_m, &judged);
         for &node in &self.loaded {
             let load_n = self.corners[node as usize].load_n;
@@ -171,6 +175,7 @@ impl ContactWorkspace {
         }
         SurfaceContact {
             normal: touch.force_n.try_normalize(0.0).unwrap_or(memory.normal),
+            behind: judged.through || judged.rim.is_some(),
             ..touch
         }
     }
@@ -184,7 +189,9 @@ impl ContactWorkspace {
         depth_m: f64,
         judged: &SideDecision,
     ) -> SurfaceContact {
-        let SideDecision { outward, through } = *judged;
+        let SideDecision {
+            outward, through, ..
+        } = *judged;
         let mut touch = SurfaceContact {
             normal: outward,
             ..SurfaceContact::default()
@@ -203,10 +210,10 @@ impl ContactWorkspace {
             } else {
                 1.0
             };
-            let direction = if hit.distance_m > TIE * tool.radius_m {
-                turned / hit.distance_m * hit.gap_m
-            } else {
-                outward
+            let direction = match judged.rim.filter(|_| index == closest) {
+                Some(rim) => rim.direction,
+                None if hit.distance_m > TIE * tool.radius_m => turned / hit.distance_m * hit.gap_m,
+                None => outward,
             };
             for (node, weight) in skin.faces()[hit.face as usize]
                 .into_iter()
@@ -242,6 +249,8 @@ struct SideDecision {
     outward: Vec3,
     /// True if the centre of the tool has gone through the surface.
     through: bool,
+    /// Distance beside the rim, of a tool that is not well above it.
+    rim: Option<RimDistance>,
 }
 
 /// Radius that the list of faces must cover for a tool that came from `from_m` \[m\].
@@ -325,20 +334,24 @@ fn decide_side(
     let normal = sum.try_normalize(0.0).unwrap_or_else(Vec3::z);
     let height_m = best.gap_m.dot(&normal);
     let here: SurfaceSide = if height_m >= 0.0 { 1 } else { -1 };
-    // Beside the rim a tool cannot go through: the sheet ends there.
-    let beside = surface.rest.on_rim(best.face as usize, &best.foot.weights)
-        && height_m.abs() < 0.5 * best.distance_m;
-    let outside = beside || *side == 0 || here == *side;
-    if outside && best.distance_m >= tool.radius_m
-        || best.distance_m >= RETENTION_RATIO * tool.radius_m
-    {
-        *side = 0;
-    } else if *side == 0 {
-        *side = here;
-    }
+    let own = if *side == 0 { here } else { *side };
+    let outward = f64::from(own) * normal;
+    let on_rim = surface.rest.on_rim(best.face as usize, &best.foot.weights);
+    let rim = on_rim
+        .then(|| RimDistance::new(&best.gap_m, &outward, tool.radius_m))
+        .flatten();
+    // a tool beside the rim cannot go through: the surface ends there
+    let outside = on_rim || here == own;
+    let apart = match rim {
+        Some(rim) => rim.distance_m >= tool.radius_m,
+        None => outside && best.distance_m >= tool.radius_m,
+    };
+    let lost = best.distance_m >= RETENTION_RATIO * tool.radius_m;
+    *side = if apart || lost { 0 } else { own };
     SideDecision {
-        outward: f64::from(*side) * normal,
+        outward,
         through: !outside,
+        rim,
     }
 }
 
@@ -346,15 +359,28 @@ fn decide_side(
 ///
 /// With its centre nearly in the surface a tool would be pulled sideways by all other faces, so
 /// these fade out there. A tool that went through touches the closest face alone.
-fn blend_depths(closest: usize, work: &mut ContactWorkspace, tool: &Tool, through: bool) -> f64 {
-    let clear = work.hits[closest].distance_m / (FADE_RATIO * tool.radius_m);
-    let fade = if through { 0.0 } else { clear.min(1.0) };
+fn blend_depths(
+    closest: usize,
+    work: &mut ContactWorkspace,
+    tool: &Tool,
+    judged: &SideDecision,
+) -> f64 {
+    let clear_m = match (judged.rim, judged.through) {
+        (Some(rim), _) => rim.clear_m,
+        (None, true) => 0.0,
+        (None, false) => work.hits[closest].distance_m,
+    };
+    let fade = (clear_m / (FADE_RATIO * tool.radius_m)).min(1.0);
     for hit in &mut work.hits {
         hit.depth_m = fade * (tool.radius_m - hit.distance_m);
     }
     let best = &mut work.hits[closest];
-    let sign = if through { 1.0 } else { -1.0 };
-    best.depth_m = tool.radius_m + sign * best.distance_m;
+    let distance_m = match (judged.rim, judged.through) {
+        (Some(rim), _) => rim.distance_m,
+        (None, true) => -best.distance_m,
+        (None, false) => best.distance_m,
+    };
+    best.depth_m = tool.radius_m - distance_m;
     let most_m = best.depth_m;
     let mut sum = 0.0;
     for hit in &work.hits {

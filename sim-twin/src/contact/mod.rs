@@ -32,6 +32,8 @@ pub struct SurfaceContact {
     pub normal: Vec3,
     /// Largest depth \[m\].
     pub penetration_m: f64,
+    /// True if the centre of the tool is behind the surface, or not well above its rim.
+    pub behind: bool,
     /// Nodes or faces that carry force.
     pub contacts: u32,
     /// Node that a closing pair of tweezers would grasp.

@@ -18,9 +18,14 @@
 //! Both ends use the same K: a wall K_e shows as K and K_e in series, and over the delay a free motion
 //! is resisted by `K T_rt` as by a damper.
 //!
+//! A spring to a delayed position has the damping `K sin(w T_rt) / w` at the frequency w (E10b, ours: the spring
+//! force for `x - x(t - T_rt)` in phase with the velocity). Between `1 / 2 T_rt` and `1 / T_rt` it is negative, at most
+//! `0.217 K T_rt`. Energy of slow motion then comes back as vibration, without a violation of passivity. So the handle's
+//! damping is at least that, up to [`DAMPING_NSPM_MAX`]. Beyond, the master's K is reduced to what that damping covers.
+//!
 //! [`EnergyTank::payable_velocity`]: super::EnergyTank::payable_velocity
 
-use super::method::{EnergyTransfer, MasterPort, Method, SlavePort};
+use super::method::{CouplingInputs, EnergyTransfer, MasterPort, Method, SlavePort, TwinInputs};
 use super::robot_tank::{charging_friction_n, offer, return_surplus};
 use super::{ForceDemand, VelocityDemand};
 use crate::Axes;
@@ -29,14 +34,31 @@ use crate::trace::EventFlags;
 /// Energy of the robot's tank below which it cannot follow at all \[J\].
 const STARVED_J: f64 = 1e-5;
 
+/// Largest negative damping of a spring to a delayed position over `K T_rt`: `-min sin(u) / u`, at u = 4.493.
+const NEGATIVE_DAMPING: f64 = 0.217_233_628;
+
+/// Largest damping against the delayed spring \[N s/m\]: what a light handle bears at 1 kHz.
+const DAMPING_NSPM_MAX: f64 = 10.0;
+
+/// Rate at which a longer round trip is forgotten \[1/s\]: jitter and outages return within seconds.
+const FORGET_PER_S: f64 = 0.5;
+
 /// Springs of both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Pspm {
     /// Energy of the master's spring, by axis \[J\].
     spring_j: Axes,
+    /// Longest recent round trip \[s\].
+    rtt_s: f64,
 }
 
 impl Method for Pspm {
+    fn observe_twin(&mut self, inputs: &CouplingInputs<'_>, twin: &TwinInputs<'_>) {
+        let longest_s = self.rtt_s - FORGET_PER_S * inputs.dt_s * self.rtt_s;
+        let known_s = twin.rtt_s.filter(|rtt_s| rtt_s.is_finite());
+        self.rtt_s = known_s.map_or(self.rtt_s, |rtt_s| rtt_s.max(longest_s));
+    }
+
     /// Force of the spring to the robot's position, as far as the tank lets it be set.
     fn force(&mut self, port: &MasterPort<'_>) -> ForceDemand {
         let (handle, inputs, newest) = (port.handle, port.inputs, port.inputs.newest);
@@ -46,7 +68,7 @@ impl Method for Pspm {
         } else {
             own_m
         };
-        let stiffness = params.pspm_npm;
+        let (stiffness, damping) = delayed_spring(params.pspm_npm, params.pspm_nspm, self.rtt_s);
         // a spring that held all the energy would leave the robot without any, and so stay stretched
         let fraction = if newest.reservoir_j[axis] > STARVED_J {
             1.0
@@ -57,7 +79,7 @@ impl Method for Pspm {
         let set_m = set_position_m(own_m, wanted_m, energy_j, stiffness);
         self.spring_j[axis] = stored_j(own_m, set_m, stiffness);
         let spring_n = stiffness * (own_m - set_m);
-        let damper_n = params.pspm_nspm * handle.velocity_mps;
+        let damper_n = damping * handle.velocity_mps;
         ForceDemand {
             force_n: spring_n + damper_n + charging_friction_n(port, params.charge_n_max),
             wave_in: 0.0,
@@ -76,6 +98,17 @@ impl Method for Pspm {
 
     fn transfer_back(&mut self, outgoing: &mut EnergyTransfer<'_>) {
         return_surplus(outgoing);
+    }
+}
+
+/// Stiffness \[N/m\] and damping \[N s/m\] of the master from those of the configuration, for a round trip.
+fn delayed_spring(stiffness_npm: f64, damping_nspm: f64, rtt_s: f64) -> (f64, f64) {
+    let needed_nspm = NEGATIVE_DAMPING * stiffness_npm * rtt_s;
+    let most_nspm = damping_nspm.max(DAMPING_NSPM_MAX);
+    if needed_nspm <= most_nspm {
+        (stiffness_npm, damping_nspm.max(needed_nspm))
+    } else {
+        (stiffness_npm * most_nspm / needed_nspm, most_nspm)
     }
 }
 
@@ -148,6 +181,33 @@ mod tests {
             let spring = stored_j(0.0, error + v * 1e-3, K) - stored_j(0.0, error, K);
             prop_assert!((paid - spring - 0.5 * K * (v * 1e-3) * (v * 1e-3)).abs() < 1e-12);
             prop_assert!(spring <= level + 1e-12);
+        }
+    }
+
+    /// Integrates the work on `x - x(t - T)` over whole periods, for tones around the worst one.
+    #[test]
+    fn damping_covers_the_delayed_spring_at_every_frequency() {
+        for rtt_s in [0.001, 0.03, 0.08, 0.15, 0.5] {
+            let (npm, nspm) = delayed_spring(K, 1.0, rtt_s);
+            assert!(npm <= K && (1.0..=DAMPING_NSPM_MAX).contains(&nspm));
+            assert!(rtt_s > 0.08 || npm == K, "{rtt_s}: {npm}");
+            for tone in 1..60 {
+                let w = 0.25 * f64::from(tone) / rtt_s;
+                let steps = 2000;
+                let work_j: f64 = (0..steps)
+                    .map(|step| {
+                        let phase = core::f64::consts::TAU * f64::from(step) / f64::from(steps);
+                        let velocity_mps = w * phase.cos();
+                        let force_n =
+                            npm * (phase.sin() - (phase - w * rtt_s).sin()) + nspm * velocity_mps;
+                        force_n * velocity_mps / w
+                    })
+                    .sum();
+                assert!(
+                    work_j >= -1e-6 * K * f64::from(steps),
+                    "{rtt_s} {w}: {work_j}"
+                );
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use palpate_analysis::report::{escape, head, section};
 use super::{INKS, matrix, table};
 use crate::messages::name;
 use crate::trial::bootstrap::{Interval, IntervalEnds};
+use crate::trial::check_table;
 use crate::trial::field::{self, number as as_number};
 use crate::trial::metric::Metric;
 use crate::trial::person::Respondent;
@@ -20,6 +21,9 @@ use crate::trial::{Condition, Trial, TrialClock, TrialKind, TrialRow};
 
 /// Most charts of one metric: further combinations are in the table.
 const FACETS_MAX: usize = 6;
+
+/// Most failed rows of a drawn trial with their commands: further ones are in the table of rows.
+const FAILED_MAX: usize = 100;
 
 /// Renders the page as HTML.
 pub(crate) fn render(results: &TrialResults) -> String {
@@ -42,16 +46,18 @@ pub(crate) fn render(results: &TrialResults) -> String {
     }
     html += "</header>\n";
     html += &matrix::render(results);
-    match trial.kind {
-        TrialKind::Transparency => html += &page.tones(),
+    match (trial.refused, trial.kind) {
+        (Some(refused), _) => html += &checks(results, refused),
+        (None, TrialKind::Transparency) => html += &page.tones(),
         // the levels of a matrix are names, unless a list has numbers
-        _ if trial.matrix.is_some() && page.axis().is_none() => {}
-        _ => html += &page.over_fields(),
+        (None, _) if trial.matrix.is_some() && page.axis().is_none() => {}
+        (None, _) => html += &page.over_fields(),
     }
-    html += &match trial.matrix.is_some() {
-        true => "<p class=\"caption\">All numbers of every row are in trials.csv.</p>\n".to_owned(),
-        false => section("numbers", "All numbers", &page.table()),
-    };
+    if trial.matrix.is_some() {
+        html += "<p class=\"caption\">All numbers of every row are in trials.csv.</p>\n";
+    } else if trial.refused.is_none() {
+        html += &section("numbers", "All numbers", &page.table());
+    }
     let base = escape(&trial.base.to_toml());
     let _ = write!(
         html,
@@ -61,6 +67,33 @@ pub(crate) fn render(results: &TrialResults) -> String {
         escape(&results.hash)
     );
     html + "</main></body></html>\n"
+}
+
+/// Formats the checks of a drawn trial over all rows, and the commands that repeat failed rows.
+fn checks(results: &TrialResults, refused: usize) -> String {
+    let lines = check_table::lines(&results.rows);
+    let rows = lines
+        .iter()
+        .map(|line| line.cells().map(|cell| escape(&cell)).to_vec());
+    let mut body = table(&check_table::HEADINGS, 1.., rows);
+    let rate = results.sessions_per_s.map_or(String::new(), |rate| {
+        format!(" This run played {} sessions/s.", number(rate))
+    });
+    let _ = write!(
+        body,
+        "<p class=\"caption\">The worst value is the one with the least margin to the limit of its own row. {refused} \
+         drawn sessions were refused and not run.{rate} Every row is in trials.csv.</p>"
+    );
+    let failed = results.rows.values().filter(|row| row.held == Some(false));
+    for row in failed.take(FAILED_MAX) {
+        let command = escape(&results.repeat_command(row));
+        let _ = write!(
+            body,
+            "<h3>Failed row {}</h3><pre>{command}</pre>",
+            row.index
+        );
+    }
+    section("checks", "Checks", &body)
 }
 
 fn lead(results: &TrialResults) -> String {
@@ -475,6 +508,7 @@ mod tests {
             rows,
             hash: "h<1>".to_owned(),
             notes: vec!["a & b".to_owned()],
+            sessions_per_s: None,
         })
     }
 

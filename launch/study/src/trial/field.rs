@@ -85,6 +85,18 @@ pub fn set_all<'a>(
             }
         }
     });
+    let special = [PROFILE, SCRIPT, METHOD];
+    if !values
+        .iter()
+        .any(|(name, _)| special.contains(&plain(name).as_str()))
+    {
+        let all = values
+            .iter()
+            .flat_map(|(name, value)| assignments(name, value));
+        if config.set_together(&all.collect::<Vec<_>>()) {
+            return Ok(());
+        }
+    }
     let has_twin = values.iter().any(|(name, _)| plain(name) == "twin");
     let mut profile = None;
     for (name, value) in values {
@@ -106,6 +118,13 @@ pub fn set_all<'a>(
 
 /// Sets one field by its short name or its path.
 fn set(config: &mut Config, field: &str, value: &toml::Value) -> Result<(), ConfigError> {
+    assignments(field, value)
+        .iter()
+        .try_for_each(|assignment| config.set(assignment))
+}
+
+/// Assignments `path=value` of a field by its short name or its path.
+fn assignments(field: &str, value: &toml::Value) -> Vec<String> {
     let (paths, factor) = expand(field);
     let value = match value {
         toml::Value::Float(number) => toml::Value::Float(number * factor),
@@ -113,9 +132,8 @@ fn set(config: &mut Config, field: &str, value: &toml::Value) -> Result<(), Conf
         toml::Value::String(pair) if plain(field) == "outage" => outage(pair),
         other => other.clone(),
     };
-    paths
-        .iter()
-        .try_for_each(|path| config.set(&format!("{path}={value}")))
+    let each = paths.into_iter().map(|path| format!("{path}={value}"));
+    each.collect()
 }
 
 /// Outage in the form of the command line, `on_s,off_s`; any other text is returned unchanged and fails as a field.

@@ -126,8 +126,8 @@ pub struct Trial {
     pub fields: Vec<String>,
     /// The conditions.
     pub conditions: Vec<Condition>,
-    /// Number of drawn conditions that a session would refuse, which are not run.
-    pub refused: usize,
+    /// Number of drawn conditions that a session would refuse, which are not run; none if nothing was drawn.
+    pub refused: Option<usize>,
     /// Factors with named levels, if it has them.
     pub matrix: Option<Matrix>,
     /// Seeds of every condition, the same for all, so that conditions are comparable.
@@ -203,8 +203,8 @@ impl Trial {
 /// Conditions of a file.
 struct AllConditions {
     conditions: Vec<Condition>,
-    /// Number of drawn ones that a session refuses.
-    refused: usize,
+    /// Number of drawn ones that a session refuses; none if nothing was drawn.
+    refused: Option<usize>,
     matrix: Option<Matrix>,
     /// Fields in their order, if they have one of their own.
     fields: Vec<String>,
@@ -216,7 +216,7 @@ impl AllConditions {
         let base = &text.base;
         let mut all = Self {
             conditions: Vec::new(),
-            refused: 0,
+            refused: text.draw.map(|_| 0),
             matrix: None,
             fields: Vec::new(),
         };
@@ -239,10 +239,10 @@ impl AllConditions {
             };
             limit_rows(listed.len(), rows_each)?;
             for (index, one) in listed.into_iter().enumerate() {
-                match Condition::read(base, index, one) {
+                match (Condition::read(base, index, one), &mut all.refused) {
                     // names and types were checked before: a combination that a session refuses
-                    Err(_) if text.draw.is_some() => all.refused += 1,
-                    read => all.conditions.push(read?),
+                    (Err(_), Some(refused)) => *refused += 1,
+                    (read, _) => all.conditions.push(read?),
                 }
             }
         }
@@ -388,8 +388,9 @@ mod tests {
                     link.back.loss = [0.0, 0.1, 1.5]\n";
         let trial = Trial::parse(text, "d.toml").expect("good");
         assert_eq!(Trial::parse(text, "d.toml"), Ok(trial.clone()));
-        assert_eq!(trial.conditions.len() + trial.refused, 40);
-        assert!(trial.refused > 0 && trial.conditions.len() > trial.refused);
+        let refused = trial.refused.expect("drawn");
+        assert_eq!(trial.conditions.len() + refused, 40);
+        assert!(refused > 0 && trial.conditions.len() > refused);
         let other = Trial::parse(&text.replace('7', "8"), "d.toml").expect("good");
         assert_ne!(other.conditions, trial.conditions);
         for (from, to, part) in [

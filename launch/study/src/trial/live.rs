@@ -95,12 +95,8 @@ pub(super) fn fill(
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let values = trial.session_values(&concluded.summary);
-    Ok(Some(TrialRow::of_session(
-        planned.index,
-        &concluded.summary,
-        values,
-    )))
+    let row = TrialRow::of_session(trial, planned.index, &concluded.summary);
+    Ok(Some(row))
 }
 
 #[cfg(test)]

@@ -101,11 +101,14 @@ impl Trial {
     /// Row of a number below [`Self::row_count`]: repeats change fastest, conditions slowest.
     pub(crate) fn planned_row(&self, index: usize) -> PlannedRow {
         let per_condition = self.seeds.len() * self.repeats;
-        let within = index % per_condition;
+        let (condition, within) = (index / per_condition, index % per_condition);
+        let seed = self.seeds[within / self.repeats];
+        // a drawn session also draws its random events; seeds are written to TOML, whose integers are signed
+        let drawn = || person::draw_number(seed, b"session", condition as u64) >> 1;
         PlannedRow {
             index,
-            condition: index / per_condition,
-            seed: self.seeds[within / self.repeats],
+            condition,
+            seed: self.refused.map_or(seed, |_| drawn()),
             repeat: within % self.repeats,
         }
     }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::bootstrap::Interval;
 use super::condition::flat;
 use super::matrix::MatrixCell;
-use super::{Condition, Trial, TrialRow, field, parquet, table};
+use super::{Condition, Trial, TrialRow, check_table, field, parquet, table};
 use crate::{messages, report};
 
 /// Metrics on the terminal, if the trial has them.
@@ -39,6 +39,8 @@ pub struct TrialResults {
     pub rows: BTreeMap<usize, TrialRow>,
     /// Notes for the reader: missing or duplicate rows, an early end.
     pub notes: Vec<String>,
+    /// Sessions that this run played in a second, if it played any \[1/s\].
+    pub sessions_per_s: Option<f64>,
 }
 
 /// State of a cell of a matrix.
@@ -99,12 +101,13 @@ pub(crate) struct ConditionResults<'a> {
 
 impl TrialResults {
     /// Results of each condition, in order.
-    pub(crate) fn by_condition(&self) -> Vec<ConditionResults<'_>> {
+    pub(crate) fn by_condition<'a>(&'a self) -> Vec<ConditionResults<'a>> {
         let metrics = self.trial.metrics();
-        let of = |(number, condition)| {
-            let all = self.rows.values();
-            let own = all.filter(|row| self.trial.planned_row(row.index).condition == number);
-            let rows: Vec<&TrialRow> = own.collect();
+        let mut rows_of = vec![Vec::new(); self.trial.conditions.len()];
+        for row in self.rows.values() {
+            rows_of[self.trial.planned_row(row.index).condition].push(row);
+        }
+        let of = |condition: &'a Condition, rows: Vec<&'a TrialRow>| {
             let found = metrics.iter().enumerate().map(|(k, metric)| {
                 let values = rows.iter().filter_map(|row| row.values.get(k).copied()?);
                 metric.interval(&values.collect::<Vec<_>>())
@@ -115,7 +118,8 @@ impl TrialResults {
                 rows,
             }
         };
-        self.trial.conditions.iter().enumerate().map(of).collect()
+        let conditions = self.trial.conditions.iter().zip(rows_of);
+        conditions.map(|both| of(both.0, both.1)).collect()
     }
 
     /// Results of the cells of the trial's matrix, in their order; none without one.
@@ -187,10 +191,10 @@ impl TrialResults {
         };
         let default = fields(&Config::default());
         let mut text = String::from("palpate lab");
-        // a kind comes first: with another one the fields beside it are set to their defaults
-        let mut all = fields(&own);
-        all.sort_by_key(|(field, _)| !field.ends_with(".kind"));
-        for (field, value) in all {
+        let mut own = fields(&own);
+        // another kind resets the fields beside it
+        own.sort_by_key(|own| !own.0.ends_with(".kind"));
+        for (field, value) in own {
             if field != "name" && !default.contains(&(field.clone(), value.clone())) {
                 let _ = write!(text, " --set '{field}={}'", field::formatted(&value));
             }
@@ -218,25 +222,31 @@ impl TrialResults {
         messages::json(&table::json(self), "trial")
     }
 
-    /// Formats medians, or worst values, of the main metrics or of all, condition by condition.
+    /// Formats the result for a terminal: a table, the failed rows, and their number.
     #[must_use]
     pub fn summary_text(&self, folder: &Path, verbose: bool) -> String {
-        let mut text = match self.trial.matrix.is_some() && !verbose {
-            true => String::new(),
-            false => self.medians_text(verbose),
+        let mut text = match self.trial.refused {
+            Some(refused) => format!(
+                "{}\nrefused    {refused} drawn sessions, not run\n",
+                check_table::text(&check_table::lines(&self.rows))
+            ),
+            None if self.trial.matrix.is_some() && !verbose => String::new(),
+            None => self.condition_text(verbose),
         };
-        if self.trial.refused > 0 {
-            let refused = self.trial.refused;
-            let _ = writeln!(text, "\nrefused    {refused} drawn sessions, not run");
+        if let Some(rate) = self.sessions_per_s {
+            let _ = writeln!(text, "rate       {rate:.1} sessions/s");
         }
         for row in self.rows.values().filter(|row| row.held == Some(false)) {
             let check = row.failed_check.as_deref().unwrap_or("a check");
             let condition = &self.trial.conditions[self.trial.planned_row(row.index).condition];
+            let title = match self.trial.refused {
+                Some(_) => String::new(),
+                None => format!(" ({})", condition.title()),
+            };
             let _ = writeln!(
                 text,
-                "failed     row {} ({}), {check}: {}",
+                "failed     row {}{title}, {check}: {}",
                 row.index,
-                condition.title(),
                 self.repeat_command(row)
             );
         }
@@ -255,8 +265,8 @@ impl TrialResults {
         text
     }
 
-    /// Formats medians, or worst values, condition by condition.
-    fn medians_text(&self, verbose: bool) -> String {
+    /// Formats medians, or worst values, of the main metrics or of all, condition by condition.
+    fn condition_text(&self, verbose: bool) -> String {
         let metrics = self.trial.metrics();
         let place = |name: &&str| metrics.iter().position(|metric| metric.name == **name);
         let shown: Vec<usize> = match verbose {

@@ -14,6 +14,8 @@ use palpate_analysis::summary::Summary;
 use palpate_analysis::table::check_words;
 use serde::{Deserialize, Serialize};
 
+use super::Trial;
+use super::check_table::RowCheck;
 use super::json_lines::{self, JsonLines};
 use super::number_text;
 use super::psycho::ForcedChoice;
@@ -53,20 +55,24 @@ pub struct TrialRow {
     /// Metrics in order; none for an unknown value. Texts in the file.
     #[serde(with = "number_text")]
     pub values: Vec<Option<f64>>,
+    /// Checks of the session, if its condition was drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) checks: Vec<RowCheck>,
     /// Every comparison of a run with an observer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<ForcedChoice>,
 }
 
 impl TrialRow {
-    /// Row of a session by its summary.
-    pub(crate) fn of_session(index: usize, summary: &Summary, values: Vec<Option<f64>>) -> Self {
+    /// Row of a session of a trial by its summary.
+    pub(crate) fn of_session(trial: &Trial, index: usize, summary: &Summary) -> Self {
         let failed = summary.checks.iter().find(|check| !check.held);
         Self {
             index,
             held: Some(summary.is_good()),
             failed_check: failed.filter(|_| !summary.is_good()).map(check_words),
-            values,
+            values: trial.session_values(summary),
+            checks: trial.row_checks(summary),
             trace_hash: summary.trace_hash.clone(),
             ..Self::default()
         }

@@ -16,6 +16,7 @@ use palpate_console::serve::{self, ServeOptions};
 use palpate_session::built_in::is_path;
 use palpate_session::lab::VirtualSession;
 use palpate_session::pool;
+use palpate_transport::clock::{Clock as _, MonotonicClock};
 
 use super::overrides::TrialOverrides;
 use super::person::{self, Respondent, sitting};
@@ -74,7 +75,8 @@ impl TrialRun<'_> {
         (planned_rows, own)
     }
 
-    /// Fills the missing rows, as many at once as possible, into the file of rows and into `rows`.
+    /// Fills the missing rows, as many at once as possible, into the file of rows and into `rows`. Returns their rate
+    /// if there were any \[1/s\].
     ///
     /// # Errors
     /// [`Failure`] if a session cannot be run, or a row not stored.
@@ -83,7 +85,7 @@ impl TrialRun<'_> {
         mut store: RowStore,
         rows: &mut BTreeMap<usize, TrialRow>,
         progress: &dyn Progress,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<f64>, Failure> {
         let (trial, stop) = (self.trial, self.stop);
         let (planned_rows, own) = self.missing(rows);
         let is_live = trial.clock == TrialClock::Live;
@@ -91,6 +93,7 @@ impl TrialRun<'_> {
         let jobs = self.jobs.unwrap_or(most);
         let mut done = (own - planned_rows.len()) as u64;
         progress.set_done(done);
+        let (before, begun) = (done, MonotonicClock.now());
         let fill = |number: usize| match trial.clock {
             TrialClock::Virtual => unless_stopped(fill_row(trial, &planned_rows[number], stop)),
             TrialClock::Live => live::fill(trial, &planned_rows[number], self.folder, stop),
@@ -103,7 +106,9 @@ impl TrialRun<'_> {
             progress.set_done(done);
             rows.insert(row.index, row);
             Ok(())
-        })
+        })?;
+        let passed_s = (MonotonicClock.now() - begun).s();
+        Ok((done > before).then_some((done - before) as f64 / passed_s))
     }
 
     /// Fills the missing rows by a person, one after another in the person's order.
@@ -246,8 +251,7 @@ fn session(trial: &Trial, planned: &PlannedRow, stop: &AtomicBool) -> Result<Tri
     let sites = truth::sites(&config, &run.master).map_err(Failure::from)?;
     let facts = virtual_run::facts(&config, &run, sites, false).map_err(Failure::from)?;
     let (summary, _) = conclusion::measure(&run.evidence(&config, &facts));
-    let values = trial.session_values(&summary);
-    Ok(TrialRow::of_session(planned.index, &summary, values))
+    Ok(TrialRow::of_session(trial, planned.index, &summary))
 }
 
 /// Runs one simulated observer.
@@ -324,6 +328,7 @@ pub fn merge(parts: &[PathBuf], out: Option<&Path>) -> Result<(TrialResults, Pat
         hash: head.trial,
         rows,
         notes,
+        sessions_per_s: None,
     };
     Ok((results, folder))
 }

@@ -5,6 +5,7 @@
 
 use serde_json::json;
 
+use super::check_table::{self, CheckLine};
 use super::field;
 use super::file::Trial;
 use super::plan::PlannedRow;
@@ -187,11 +188,26 @@ pub(crate) fn json(results: &TrialResults) -> serde_json::Value {
         "clock": trial.clock, "observer": observer,
         "participant": trial.respondent.code(), "handle": trial.respondent.code().map(|_| trial.handle()), "hash": hash,
         "rows": rows.len(), "rows_wanted": trial.row_count(), "checked": checked, "held": held,
+        "refused": trial.refused, "checks": trial.refused.map(|_| checks(results)),
         "conditions": conditions.collect::<Vec<_>>(),
         "cells": results.cells().iter().map(|cell| json!({
             "cell": cell.title, "state": name(&cell.state), "text": cell.text,
         })).collect::<Vec<_>>(),
     })
+}
+
+/// Checks of a drawn trial over all of its rows as JSON.
+fn checks(results: &TrialResults) -> Vec<serde_json::Value> {
+    let line = |line: &CheckLine<'_>| {
+        let CheckLine { worst, row, .. } = *line;
+        json!({
+            "name": worst.name, "judged": line.judged, "failures": line.failures, "worst_value": worst.value,
+            "limit": worst.limit, "bound": worst.bound, "unit": worst.unit, "worst_row": row,
+            "worst_seed": results.trial.planned_row(row).session_seed(),
+            "repeat": results.rows.get(&row).map(|row| results.repeat_command(row)),
+        })
+    };
+    check_table::lines(&results.rows).iter().map(line).collect()
 }
 
 /// Table as CSV.
@@ -246,6 +262,7 @@ pub(super) mod tests {
             hash: "00ff".to_owned(),
             rows: rows.map(|row| (row.index, row)).into(),
             notes: Vec::new(),
+            sessions_per_s: None,
         }
     }
 

@@ -85,7 +85,8 @@ impl Idms {
         let contact = scratch
             .face_workspace
             .press(near.items(), &surface, tool, history, push);
-        tool_state.maybe_crossed = contact.penetration_m > 0.5 * tool.radius_m;
+        let deep = contact.penetration_m > 0.5 * tool.radius_m;
+        tool_state.maybe_crossed = contact.behind || deep;
         contact
     }
 

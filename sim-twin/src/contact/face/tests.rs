@@ -139,6 +139,42 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Issue 19: beside and below the rim the force flipped within milliseconds, as a tool that went through counted as
+    /// outside again. The motion of a step is a thousandth of the radius.
+    #[test]
+    fn issue_19_force_flipped_at_the_rim(
+        from_x in -0.5..4.5_f64, from_y in -0.5..4.0_f64,
+        through_z in -1.5..1.2_f64, to in prop::array::uniform3(-1.0..1.0_f64), angle in 0.0..core::f64::consts::TAU,
+    ) {
+        let sheet = sheet(1.2, 0.0, 0.0);
+        let every = sheet.every();
+        // from above down to a depth, out over the rim, and up or down beside it
+        let out = Vec3::new(2.0 + 4.5 * libm::cos(angle), 1.7 + 4.5 * libm::sin(angle), through_z + to[2]);
+        let path = [
+            Vec3::new(from_x, from_y, 1.6),
+            Vec3::new(from_x, from_y, through_z),
+            out,
+            Vec3::new(out.x + to[0], out.y + to[1], through_z - to[2]),
+            Vec3::new(from_x, from_y, through_z + 0.5 * to[0]),
+        ];
+        let (mut side, mut last) = (0, Vec3::zeros());
+        let step_m = 1.5e-3;
+        for leg in path.windows(2) {
+            let steps = ((leg[1] - leg[0]).norm() / step_m).ceil();
+            for n in 0..steps as u32 {
+                let at = leg[0] + (leg[1] - leg[0]) * (f64::from(n) / steps);
+                let force = sheet.press(&every, at, &mut side).0.force_n;
+                // the slope of the depth changes by less than 50 times its own per radius
+                prop_assert!((force - last).norm() < 400.0 * 50.0 * step_m, "{at}: {last} {force}");
+                last = force;
+            }
+        }
+    }
+}
+
 #[test]
 fn sliding_over_edges_and_nodes_makes_no_force_step() {
     for (patch_m, depth) in [(0.0, 0.0), (0.0, 0.5), (1.2, 0.5)] {
