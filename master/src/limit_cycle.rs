@@ -173,7 +173,8 @@ impl LimitCycleDetector {
 }
 
 /// Advances a high-pass and a low-pass by one period with the input; returns the band between them.
-fn band_pass([high, low]: &mut [SecondOrder; 2], input: f64) -> f64 {
+fn band_pass(filters: &mut [SecondOrder; 2], input: f64) -> f64 {
+    let [high, low] = filters;
     low.low_pass(LOW_PASS_G, high.high_pass(HIGH_PASS_G, input))
 }
 

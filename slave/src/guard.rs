@@ -97,6 +97,16 @@ impl SlaveGuardParams {
             velocity = 0.0;
             events |= EventFlags::CONTACT_LIMIT;
         }
+        let room_m = if velocity > 0.0 {
+            self.workspace_m_max[axis] - motion.position_m
+        } else {
+            motion.position_m - self.workspace_m_min[axis]
+        };
+        let border_mps = room_m.max(0.0) / BORDER_S;
+        if velocity.abs() > border_mps {
+            velocity = velocity.clamp(-border_mps, border_mps);
+            events |= EventFlags::WORKSPACE_LIMIT;
+        }
         let next = motion.position_m + velocity * motion.dt_s;
         let inside = next.clamp(self.workspace_m_min[axis], self.workspace_m_max[axis]);
         if inside != next {
@@ -107,6 +117,10 @@ impl SlaveGuardParams {
         (velocity, events)
     }
 }
+
+/// Time in which the port would reach a border of the workspace, at least \[s\]; ours. With a port that stopped at the
+/// border, a robot with a soft servo swung 1.8 mm over it.
+const BORDER_S: f64 = 0.03;
 
 /// Desired motion of one axis, before the limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -128,6 +142,30 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn issue_port_reached_the_border_at_full_speed_and_the_robot_swung_over_it() {
+        let guard = SlaveGuardParams::default();
+        let mut motion = PortMotion {
+            position_m: 0.05,
+            velocity_mps: 0.3,
+            contact_force_n: 0.0,
+            speed_mps_max: 0.3,
+            dt_s: 1e-3,
+        };
+        let mut last_mps = 0.3;
+        for _ in 0..1000 {
+            let (velocity_mps, _) = guard.limit_velocity(0, &motion);
+            let slowing_mps2 = (last_mps - velocity_mps) / motion.dt_s;
+            assert!(
+                (0.0..=0.3 / BORDER_S + 1e-6).contains(&slowing_mps2),
+                "{slowing_mps2}"
+            );
+            last_mps = velocity_mps;
+            motion.position_m += velocity_mps * motion.dt_s;
+        }
+        assert!((motion.position_m - guard.workspace_m_max[0]).abs() < 1e-6);
+    }
 
     #[test]
     fn defaults_are_valid_and_bad_fields_are_named() {

@@ -11,7 +11,7 @@ use super::{code, palpate, read, text, words};
 fn drawn(seed: &str, out: &Path, more: &[&str]) -> Output {
     let flags = ["trial", "adversary", "--sessions", "20", "--seed", seed];
     let told = ["--set", "slave.wall_npm_max=300", "--out", text(out)];
-    palpate(&[&flags, &told, more].concat())
+    palpate(&[&flags[..], &told, more].concat())
 }
 
 /// Last column of a row, the hash of its traces.
@@ -66,9 +66,12 @@ fn drawn_sessions_repeat_with_their_seed_and_failed_ones_by_their_command() {
     let failed = words_out
         .lines()
         .find_map(|line| line.strip_prefix("failed     row "));
-    let (row, command) = failed
-        .and_then(|line| line.split_once(": "))
+    let row = failed
+        .and_then(|line| line.split(',').next())
         .expect("a row");
+    let command = failed
+        .and_then(|line| line.find("palpate lab").map(|at| &line[at..]))
+        .expect("a command");
     let alone = folder("alone");
     let command = format!("{command} -q --out {}", text(&alone));
     let command = command.replacen("palpate", env!("CARGO_BIN_EXE_palpate"), 1);

@@ -41,7 +41,7 @@ impl RimDistance {
             return None;
         }
         let below_m = height_m + aside_m * beside;
-        let above_m = aside_m.hypot(height_m);
+        let above_m = libm::hypot(aside_m, height_m);
         let [along_height, along_aside] = if above_m > 0.0 {
             [height_m / above_m, aside_m / above_m]
         } else {
@@ -57,7 +57,7 @@ impl RimDistance {
         Some(Self {
             distance_m: below_m + plain * change_m,
             direction: height_slope * outward + aside_slope * sideways,
-            clear_m: aside_m.hypot(height_m.max(0.0)),
+            clear_m: libm::hypot(aside_m, height_m.max(0.0)),
         })
     }
 }
