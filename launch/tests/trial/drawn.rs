@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::{code, palpate, read, text, words};
 
-/// Runs twenty drawn sessions. Walls are stiffer than the robot is told, which is a failure on purpose.
+/// Runs twenty drawn sessions. Walls are stiffer than `slave.wall_npm_max`, so that some sessions fail on purpose.
 fn drawn(seed: &str, out: &Path, more: &[&str]) -> Output {
     let flags = ["trial", "adversary", "--sessions", "20", "--seed", seed];
-    let told = ["--set", "slave.wall_npm_max=300", "--out", text(out)];
-    palpate(&[&flags[..], &told, more].concat())
+    let more_flags = ["--set", "slave.wall_npm_max=300", "--out", text(out)];
+    palpate(&[&flags[..], &more_flags, more].concat())
 }
 
 /// Last column of a row, the hash of its traces.

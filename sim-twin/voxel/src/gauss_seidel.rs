@@ -7,8 +7,6 @@
 //!
 //! Symbols: `u` displacement from rest \[m\], `k` stiffness \[N/m\], `pull` the sum of `k (u_n - u)` \[N\].
 
-#![expect(clippy::needless_range_loop, reason = "several lanes go together")]
-
 use multiversion::multiversion;
 
 use crate::nodes::VoxelNodes;
@@ -226,9 +224,7 @@ impl PassTotals {
     #[inline(always)]
     fn add<const N: usize>(&mut self, run_totals: &RunTotals<N>, place: usize) {
         let mut lanes = [0.0; LANES_MAX];
-        for i in 0..N {
-            lanes[i] = run_totals.farthest_m[i];
-        }
+        lanes[..N].copy_from_slice(&run_totals.farthest_m);
         if let Some(farthest_m) = self.farthest_m.get_mut(place) {
             *farthest_m = larger(*farthest_m, largest(&lanes));
         }

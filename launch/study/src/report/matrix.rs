@@ -88,9 +88,9 @@ fn failures(results: &TrialResults, cells: &[CellResult]) -> String {
             .filter_map(|row| results.rows.get(row))
         {
             let check = row.failed_check.as_deref().unwrap_or("a check failed");
-            let _ = write!(
+            let _ = writeln!(
                 body,
-                "<p>Row {} ({}): {}</p><pre>{}</pre>\n",
+                "<p>Row {} ({}): {}</p><pre>{}</pre>",
                 row.index,
                 escape(&of.title),
                 escape(check),
