@@ -188,7 +188,7 @@ fn issue_robot_pressed_a_stiff_wall_beyond_the_limit() {
     for (wall, rtt, mode) in [
         ("3000", "100", "auto"),
         ("20000", "100", "auto"),
-        ("20000", "2000", "mmt"),
+        ("20000", "1500", "mmt"),
         ("20000", "5", "direct"),
         ("3000", "1000", "wave"),
     ] {
