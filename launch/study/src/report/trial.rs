@@ -125,10 +125,16 @@ fn lead(results: &TrialResults) -> String {
         TrialClock::Virtual => "in virtual time",
         TrialClock::Live => "live, one after another, over an emulated network",
     };
+    // a table of checks and a matrix have no marks
+    let marks = if trial.refused.is_some() || trial.matrix.is_some() {
+        ""
+    } else {
+        " Marks are medians, or the worst row where that is said; bands and brackets are 95&nbsp;% bootstrap \
+         intervals, or the range of n rows where the worst is shown or n is below 6."
+    };
     format!(
-        "{} of {} rows: {} conditions, {} seeds, {} repeats, {clock}. {checked} rows checked, \
-         {held} held. Marks are medians, or the worst row where that is said; bands and brackets are 95&nbsp;% \
-         bootstrap intervals, or the range of n rows where the worst is shown or n is below 6.{observer}",
+        "{} of {} rows, {clock}; conditions: {}, seeds: {}, repeats: {}. {checked} rows checked, {held} held.{marks}\
+         {observer}",
         rows.len(),
         trial.row_count(),
         trial.conditions.len(),
