@@ -104,8 +104,11 @@ impl Approach {
     ) {
         let before_n = core::mem::replace(&mut self.contact_n, reading.contact_force_n);
         self.expected_n = core::array::from_fn(|axis| {
-            let rate_nps = (self.contact_n[axis] - before_n[axis]) / dt_s;
-            self.contact_n[axis] + REACTION_S * rate_nps
+            let (now_n, mps) = (self.contact_n[axis], reading.velocity_mps[axis]);
+            let rate_nps = (now_n - before_n[axis]) / dt_s;
+            // a force rises only as fast as the probe moves into the stiffest wall; faster changes are noise
+            let most_nps = params.wall_npm_max * (-mps * now_n.signum()).max(0.0);
+            now_n + REACTION_S * rate_nps.clamp(-most_nps, most_nps)
         });
         let below = |forces: &Axes, most_n: f64| forces[..3].iter().all(|n| n.abs() < most_n);
         let touches = !below(&self.contact_n, TOUCH_N);
@@ -281,19 +284,36 @@ mod tests {
     #[test]
     fn spring_is_released_before_the_limit_is_passed() {
         let (params, mut approach) = (SlaveParams::default(), Approach::new([0.3; AXES]));
-        let mut push = |force_n: f64| {
+        let mut push = |force_n: f64, velocity_mps: f64| {
             let reading = RobotReading {
                 contact_force_n: [0.0, 0.0, force_n, 0.0],
+                velocity_mps: [0.0, 0.0, velocity_mps, 0.0],
                 force_valid: true,
                 ..RobotReading::default()
             };
             approach.observe(&params, &reading, &ServoState::default(), 1e-3);
             approach.spring_n_max(2, 8.0)
         };
-        assert_eq!(push(0.0), None);
-        assert_eq!(push(0.5), Some(8.0));
-        assert_eq!(push(2.5), Some(0.0), "2 N in a millisecond");
-        assert_eq!(push(2.6), Some(8.0));
+        assert_eq!(push(0.0, -0.1), None);
+        assert_eq!(push(0.5, -0.1), Some(8.0));
+        assert_eq!(push(2.5, -0.1), Some(0.0), "2 N in a millisecond");
+        assert_eq!(push(2.6, -0.1), Some(8.0));
+    }
+
+    /// The noise of a sensor at rest, 0.4 N from reading to reading at 7 N, released the spring of a robot that held
+    /// its position: it moved by 7.5 mm.
+    #[test]
+    fn issue_19_noise_released_the_spring_of_a_robot_at_rest() {
+        let (params, mut approach) = (SlaveParams::default(), Approach::new([0.3; AXES]));
+        for tick in 0..100 {
+            let reading = RobotReading {
+                contact_force_n: [0.0, 0.0, if tick % 2 == 0 { 6.7 } else { 7.1 }, 0.0],
+                force_valid: true,
+                ..RobotReading::default()
+            };
+            approach.observe(&params, &reading, &ServoState::default(), 1e-3);
+            assert_eq!(approach.spring_n_max(2, 8.0), Some(8.0));
+        }
     }
 
     #[test]

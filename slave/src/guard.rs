@@ -119,8 +119,8 @@ impl SlaveGuardParams {
 }
 
 /// Time in which the port would reach a border of the workspace, at least \[s\]; ours. With a port that stopped at the
-/// border, a robot with a soft servo swung 1.8 mm over it.
-const BORDER_S: f64 = 0.03;
+/// border, a robot with a soft servo swung 1.8 mm over it; with half of this time, by 1.5 mm.
+const BORDER_S: f64 = 0.06;
 
 /// Desired motion of one axis, before the limits.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -177,7 +177,7 @@ pub fn tick(
     };
     let held = std::mem::replace(&mut state.holds, context.engaged_for.is_none());
     if state.holds && !held {
-        state.release_spring(&context);
+        state.balance_spring(&context);
     }
     let mut ports = [PortAxis::default(); AXES];
     let mut events = if stale { EventFlags::STALE } else { 0 };
@@ -275,16 +275,36 @@ impl SlaveState {
         Some(at.now - since)
     }
 
-    /// Releases the servo's spring where a hold begins, down to the force that balances the measured contact. The
-    /// set point moves towards the robot only, so the spring only loses energy, and the port does not move.
-    fn release_spring(&mut self, context: &TickContext<'_>) {
-        let reading = &context.reading;
+    /// Sets the servo's spring where a hold begins to the force that balances the measured contact; the port does not
+    /// move. A weaker spring lost energy; a stronger one is paid by the tank, and is as strong as the tank can pay.
+    /// Without a balance the tissue would push a robot that damping had held against it.
+    fn balance_spring(&mut self, context: &TickContext<'_>) {
+        let (reading, params) = (&context.reading, context.params);
         for axis in 0..AXES {
-            let port_m = self.port_position_m[axis];
-            let stretch_m = port_m + self.relief_m[axis] - reading.position_m[axis];
-            let balance_m = -reading.contact_force_n[axis] / context.params.stiffness_npm[axis];
-            let kept_m = balance_m.clamp(stretch_m.min(0.0), stretch_m.max(0.0));
-            self.relief_m[axis] += kept_m - stretch_m;
+            let (npm, most_n) = (params.stiffness_npm[axis], params.guard.contact_n_max[axis]);
+            let contact_n = reading.contact_force_n[axis].clamp(-most_n, most_n);
+            let balance_m = if contact_n.abs() > TOUCH_N {
+                -contact_n / npm
+            } else {
+                0.0
+            };
+            let stretch_m =
+                self.port_position_m[axis] + self.relief_m[axis] - reading.position_m[axis];
+            let stored_j = if stretch_m * balance_m > 0.0 {
+                0.5 * npm * stretch_m * stretch_m
+            } else {
+                0.0
+            };
+            let most_j = if context.coupling.mode.is_passive() {
+                stored_j + self.tank.level_j()[axis].max(0.0)
+            } else {
+                f64::INFINITY
+            };
+            let most_m = (2.0 * most_j / npm).sqrt();
+            let set_m = balance_m.clamp(-most_m, most_m);
+            let cost_j = 0.5 * npm * set_m * set_m - stored_j;
+            self.tank.deposit(axis, -cost_j.max(0.0));
+            self.relief_m[axis] += set_m - stretch_m;
         }
     }
 

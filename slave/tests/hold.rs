@@ -76,7 +76,8 @@ fn issue_wave_impedance_damped_a_robot_that_was_held() {
 
 #[test]
 fn hold_begins_with_the_force_that_balances_the_contact() {
-    for (contact_n, held_n) in [(0.0, 0.0), (-1.5, 1.5)] {
+    // the last contact is stronger than the spring, which the tank then stretches
+    for (contact_n, held_n) in [(0.0, 0.0), (-1.5, 1.5), (-5.0, 5.0)] {
         let mut bench = Bench::new(Mode::Mmt);
         let mut pressed = bench.step(Some(0.0), 0.0, contact_n);
         for _ in 0..1500 {

@@ -147,6 +147,7 @@ impl Inbox {
             impedance_nspm,
             newest: &self.newest,
             fresh: self.silence(at.now).s() <= params.hold_s,
+            round_trip_s: self.sync.rtt_latest().map_or(0.0, Span::s),
             dt_s: at.dt_s,
         }
     }

@@ -11,6 +11,8 @@
 //! ([`super::EnergyTank`]) stays behind it. Compared with the decoder of integrals it loses the motion of
 //! lost packets, and scales down after every late one.
 
+use super::age_jitter::AgeJitter;
+
 /// Gain for a wave sent for `sent_s` and held for `held_s`: `min(1, sqrt(sent / held))`.
 fn gain(sent_s: f64, held_s: f64) -> f64 {
     if held_s > 0.0 && sent_s > 0.0 {
@@ -28,17 +30,21 @@ pub(super) struct FrameSpacing {
     send_interval_s: f64,
     arrival_interval_s: f64,
     held_s: f64,
+    pub(super) jitter: AgeJitter,
 }
 
 impl FrameSpacing {
     /// Records the newest frame of this tick.
     pub(super) fn update(&mut self, sequence: u64, sent_ns: i64, dt_s: f64) {
-        if sequence == self.sequence {
-            self.held_s += dt_s;
-            return;
-        }
         let known = self.sequence > 0;
         let apart_s = sent_ns.saturating_sub(self.sent_ns) as f64 * 1e-9;
+        if sequence == self.sequence {
+            self.held_s += dt_s;
+            self.jitter.record(0.0, self.held_s, dt_s);
+            return;
+        }
+        let transit_change_s = if known { self.held_s - apart_s } else { 0.0 };
+        self.jitter.record(transit_change_s, dt_s, dt_s);
         self.send_interval_s = if known { apart_s } else { dt_s };
         self.arrival_interval_s = if known { self.held_s } else { dt_s };
         self.held_s = dt_s;

@@ -72,6 +72,8 @@ pub struct CouplingInputs<'a> {
     pub newest: &'a HapticFrame,
     /// True if the newest frame is recent enough for its samples to be held.
     pub fresh: bool,
+    /// Round trip of the last reply \[s\]; 0 before the first one.
+    pub round_trip_s: f64,
     /// Time since the previous tick \[s\].
     pub dt_s: f64,
 }

@@ -17,6 +17,7 @@
 //! | `mmt` | `mmt`, `auto` | model mediation; in `auto` with the relayed force where it is better | teleop E9, E16 |
 //!
 //! Common parts: `channel_end` runs the method of the mode and sends its waves. `wave_filter` filters them (E5).
+//! `age_jitter` measures how irregularly frames arrive and smooths received waves.
 //! `delay_gain` is the classic gain for a variable delay (E6a), `drift` the correction of position (E7). [`energy_tank`]
 //! is the tank (E6b, E9), and `robot_tank` fills the slave's. `auto` selects between twin and relayed force (goal 5),
 //! and `blade` handles the force on an operator's blade. [`retune`] changes the wave impedance while a session runs,
@@ -39,6 +40,7 @@
 //! 9. A parameter is one entry of the list in `params.rs`, with its default and its range.
 //! 10. The tests in `tests/mod.rs` run the method automatically; test its equations in its own file.
 
+mod age_jitter;
 mod auto;
 mod blade;
 mod channel_end;

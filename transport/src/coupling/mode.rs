@@ -133,11 +133,14 @@ impl Mode {
         }
     }
 
-    /// True if the handle's force is the newest one of the other side, so that it must fade when no frames
-    /// arrive. Waves play out the remaining integral; a spring and a twin are local.
+    /// True if the handle's force follows the newest force or position of the other side, so that it must fade when no
+    /// frames arrive. Waves play out the remaining integral; a twin is local.
     #[must_use]
     pub fn relays_force(self) -> bool {
-        matches!(self.feedback(), FeedbackKind::Port | FeedbackKind::Relayed)
+        matches!(
+            self.feedback(),
+            FeedbackKind::Port | FeedbackKind::Relayed | FeedbackKind::Spring
+        )
     }
 
     /// True if the handle renders a twin, which is local.

@@ -131,6 +131,7 @@ mod tests {
             impedance_nspm: 10.0,
             newest,
             fresh,
+            round_trip_s: 0.0,
             dt_s: 1e-3,
         }
     }

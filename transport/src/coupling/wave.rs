@@ -11,6 +11,7 @@
 
 use super::delay_gain::FrameSpacing;
 use super::method::{EnergyTransfer, MasterPort, Method, SlavePort};
+use super::wave_filter::LowPass;
 use super::{CouplingInputs, ForceDemand, ImpedanceMatching, VelocityDemand};
 use crate::trace::EventFlags;
 use crate::{AXES, HapticFrame};
@@ -56,14 +57,15 @@ impl Method for Wave {
                 // no earlier wave is played out
                 decoder.integral_used = sum;
             }
-            decoder.integral_used *= received_factor;
+            decoder.rescale(received_factor);
         }
     }
 
     fn force(&mut self, port: &MasterPort<'_>) -> ForceDemand {
         let (axis, inputs) = (port.handle.axis, port.inputs);
-        let w = self.decoded_wave(inputs, axis, &port.spacing);
-        self.decoder[axis].record_used(w, inputs.dt_s);
+        let decoded = self.decoded_wave(inputs, axis, &port.spacing);
+        self.decoder[axis].record_used(decoded, inputs.dt_s);
+        let w = self.decoder[axis].smoothed(decoded, &port.spacing, inputs);
         // with the b of the received wave: with the master's own b, the force would step at a change of b
         let (b, v) = (
             inputs.received_impedance_nspm(axis),
@@ -103,7 +105,8 @@ impl Wave {
     ) -> VelocityDemand {
         let (axis, inputs, pd) = (port.robot.axis, port.inputs, &port.robot.pd);
         let b = inputs.received_impedance_nspm(axis);
-        let wave = self.decoded_wave(inputs, axis, &port.spacing);
+        let decoded = self.decoded_wave(inputs, axis, &port.spacing);
+        let wave = self.decoder[axis].smoothed(decoded, &port.spacing, inputs);
         // in contact the deflection of the channel looks like drift and must not be corrected. After an outage,
         // however, a hand that is farther out of the tissue than the robot is real drift: the robot stayed in the
         // tissue
@@ -117,7 +120,7 @@ impl Wave {
         let u = corrected.clamp(-wave_max, wave_max);
         let share = if corrected == 0.0 { 1.0 } else { u / corrected };
         let decoder = &mut self.decoder[axis];
-        decoder.record_used(wave * share, inputs.dt_s);
+        decoder.record_used(decoded * share, inputs.dt_s);
         let integral = inputs.newest.wave_integral[axis];
         decoder.discard_backlog(integral, (b / 2.0).sqrt() * BACKLOG_M_MAX);
         VelocityDemand {
@@ -167,9 +170,26 @@ struct ReceivedWave {
 struct WaveDecoder {
     /// Integral of the waves used so far \[sqrt(W) s\].
     integral_used: f64,
+    /// Filter of the decoded wave, against the jitter of its frames; none before the first wave.
+    filter: Option<LowPass>,
 }
 
 impl WaveDecoder {
+    /// Converts the state to a new impedance b of the incoming wave.
+    fn rescale(&mut self, factor: f64) {
+        self.integral_used *= factor;
+        if let Some(filter) = &mut self.filter {
+            filter.rescale(factor);
+        }
+    }
+
+    /// Wave without the jumps that irregular frames cause (E5: the filter never carries more energy than the wave).
+    fn smoothed(&mut self, wave: f64, spacing: &FrameSpacing, inputs: &CouplingInputs<'_>) -> f64 {
+        let time_s = spacing.jitter.smoothing_s(inputs.round_trip_s);
+        let filter = self.filter.get_or_insert(LowPass::from_wave(wave));
+        filter.next_after(wave, time_s, inputs.dt_s)
+    }
+
     /// Wave for use in this tick: the newest sample, corrected towards its integral.
     ///
     /// With a constant delay and no loss this is the newest sample itself. When no frame arrived for

@@ -46,6 +46,11 @@ pub(super) struct LowPass {
 }
 
 impl LowPass {
+    /// Filter in the steady state of a wave.
+    pub(super) fn from_wave(wave: f64) -> Self {
+        Self { out: wave }
+    }
+
     /// Rescales the state, as the sums are when b changes ([`WaveUnits::follow`]).
     pub(super) fn rescale(&mut self, factor: f64) {
         self.out *= factor;
@@ -56,7 +61,16 @@ impl LowPass {
         if cutoff_hz <= 0.0 {
             return wave;
         }
-        self.out = smoothed(self.out, wave, cutoff_hz, dt_s);
+        self.next_after(wave, 0.5 / (core::f64::consts::PI * cutoff_hz), dt_s)
+    }
+
+    /// Filtered wave, with a time constant \[s\]; 0 passes the wave.
+    pub(super) fn next_after(&mut self, wave: f64, time_s: f64, dt_s: f64) -> f64 {
+        self.out = if time_s > 0.0 {
+            self.out + dt_s / (time_s + dt_s) * (wave - self.out)
+        } else {
+            wave
+        };
         if !self.out.is_finite() {
             self.out = 0.0;
         }

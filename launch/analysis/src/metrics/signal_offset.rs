@@ -87,7 +87,8 @@ pub fn of_session(traces: &Traces<'_>) -> Option<SignalOffset> {
 /// offset. A wave line and a local spring respond at once with another stiffness, and matching that with the remote
 /// force gives a number that is no delay.
 pub(crate) fn has_time_offset(mode: Mode) -> bool {
-    mode.relays_force() || mode.resolved() == Mode::Mmt
+    let relayed = mode.relays_force() && mode.resolved() != Mode::Pspm;
+    relayed || mode.resolved() == Mode::Mmt
 }
 
 /// Samples a trace at even times from the newest record before each; 0 before the first.

@@ -76,7 +76,7 @@ proptest! {
         for (frames, x, v, force_n, fresh) in ticks {
             sequence += frames;
             let newest = frame(sequence, x);
-            let inputs = CouplingInputs { params: &params, impedance_nspm: 10.0, newest: &newest, fresh, dt_s: 1e-3 };
+            let inputs = CouplingInputs { params: &params, impedance_nspm: 10.0, newest: &newest, fresh, round_trip_s: 0.0, dt_s: 1e-3 };
             let work_j = (force_n * v * 1e-3).max(-tank.level_j()[1].max(0.0));
             tank.receive(&newest.energy_sent_j);
             tank.deposit(1, work_j);
@@ -105,7 +105,7 @@ proptest! {
         for (frames, x, v, force_n, fresh) in ticks {
             sequence += frames;
             let newest = frame(sequence, x);
-            let inputs = CouplingInputs { params: &params, impedance_nspm: 10.0, newest: &newest, fresh, dt_s: 1e-3 };
+            let inputs = CouplingInputs { params: &params, impedance_nspm: 10.0, newest: &newest, fresh, round_trip_s: 0.0, dt_s: 1e-3 };
             tank.receive(&newest.energy_sent_j);
             end.begin_tick(&inputs);
             let damping_nspm = inputs.robot_damping_nspm(1, 50.0);
@@ -136,6 +136,7 @@ fn faded_blade_force_is_not_on_the_channel() {
         impedance_nspm: 10.0,
         newest: &newest,
         fresh: true,
+        round_trip_s: 0.0,
         dt_s: 1e-3,
     };
     let sent = |edge_n: f64, share: f64| {
@@ -191,6 +192,7 @@ fn pulled_and_back(mode: Mode, wave: f64) {
         impedance_nspm: 10.0,
         newest: &newest,
         fresh: true,
+        round_trip_s: 0.0,
         dt_s: 1e-3,
     };
     let (mut end, mut tank) = (MasterEnd::default(), EnergyTank::default());
