@@ -240,7 +240,7 @@ fn issue_19_drawn_sessions_vibrated_or_moved_a_stopped_robot() {
          link.forward.jitter_ms=3.0 link.forward.jitter_reorders=true link.forward.loss=0.05 \
          link.forward.oneway_ms=6.0 link.forward.outage={off_s=1.0,on_s=1.2} \
          master.predict.tool_radius_m=0.004 operator.script.amplitude_m=0.03 operator.script.hz=0.7 \
-         realtime.masked_share=0.3 robot.palpator.encoder_m=0.00002 robot.palpator.lag_s=0.0 \
+         realtime.fallback_share=0.3 robot.palpator.encoder_m=0.00002 robot.palpator.lag_s=0.0 \
          seed=8720201106289192483 tissue=wall:20000 twin=sheet-lump",
         // limit cycle
         "clock.skew_ppm=200.0 coupling.impedance_nspm=20.0 coupling.mode=wave-tdpa \
@@ -248,7 +248,7 @@ fn issue_19_drawn_sessions_vibrated_or_moved_a_stopped_robot() {
          link.back.loss=0.0 link.back.oneway_ms=500.0 link.back.outage={off_s=0.1,on_s=9.0} \
          link.forward.jitter_ms=50.0 link.forward.loss=0.0 link.forward.oneway_ms=0.0 \
          link.forward.outage={off_s=0.1,on_s=9.0} master.predict.tool_radius_m=0.004 operator.handle=mass \
-         operator.script.press_depth_m=0.012 realtime.masked_share=0.3 robot.palpator.sensor.noise_n=0.1 \
+         operator.script.press_depth_m=0.012 realtime.fallback_share=0.3 robot.palpator.sensor.noise_n=0.1 \
          seed=7476291393553975484 slave.stiffness_npm=[500.0,500.0,500.0,1000.0] tissue=sheet twin=sheet-lump",
         // limit cycle
         "codec.kind=deadband operator.script.kind=sine coupling.impedance_nspm=0.5 coupling.mode=pspm \
@@ -257,7 +257,7 @@ fn issue_19_drawn_sessions_vibrated_or_moved_a_stopped_robot() {
          link.forward.loss=0.0 link.forward.oneway_ms=20.0 link.forward.outage={off_s=1.0,on_s=1.2} \
          link.forward.reorder=0.1 master.predict.local=hunt-crossley master.predict.tool_radius_m=0.004 \
          operator.grip=light operator.regrip=[{at_s=0.8,grip=\"none\"},{at_s=1.8,grip=\"firm\"}] \
-         operator.script.amplitude_m=0.03 operator.script.hz=0.7 realtime.masked_share=0.3 \
+         operator.script.amplitude_m=0.03 operator.script.hz=0.7 realtime.fallback_share=0.3 \
          robot.palpator.encoder_m=0.00002 robot.palpator.lag_s=0.0 seed=8385491894627197633 \
          slave.stiffness_npm=[5000.0,5000.0,5000.0,1000.0] tissue=free twin=sheet",
         // moved 2.3 mm
@@ -268,7 +268,7 @@ fn issue_19_drawn_sessions_vibrated_or_moved_a_stopped_robot() {
          link.forward.duplicate=0.1 link.forward.jitter_ms=3.0 link.forward.jitter_reorders=true \
          link.forward.oneway_ms=0.0 link.forward.outage={off_s=1.0,on_s=1.2} link.forward.reorder=0.1 \
          master.predict.local=hunt-crossley operator.grip=light operator.handle=mass \
-         operator.script.amplitude_m=0.1 operator.script.hz=1.5 realtime.masked_share=0.3 \
+         operator.script.amplitude_m=0.1 operator.script.hz=1.5 realtime.fallback_share=0.3 \
          seed=1492003139832879572 tissue=wall:1000 twin=sheet-fine",
         // moved 0.9 mm
         "clock.skew_ppm=200.0 coupling.impedance_nspm=5.0 coupling.mode=pspm \
@@ -276,7 +276,7 @@ fn issue_19_drawn_sessions_vibrated_or_moved_a_stopped_robot() {
          link.back.oneway_ms=500.0 link.back.outage={off_s=0.1,on_s=9.0} link.back.reorder=0.1 \
          link.forward.duplicate=0.1 link.forward.loss=0.05 link.forward.oneway_ms=0.0 \
          link.forward.outage={off_s=1.0,on_s=1.2} link.forward.reorder=0.1 operator.script.press_depth_m=0.03 \
-         realtime.masked_share=0.3 seed=1009321906716591960 slave.stiffness_npm=[5000.0,5000.0,5000.0,1000.0] \
+         realtime.fallback_share=0.3 seed=1009321906716591960 slave.stiffness_npm=[5000.0,5000.0,5000.0,1000.0] \
          tissue=sheet twin=sheet-lump",
         // 1.2 mm outside of the workspace
         "operator.script.kind=sine coupling.impedance_nspm=5.0 coupling.mode=wave \

@@ -60,7 +60,7 @@ fn both_sides_end_with_the_same_topology() {
         let summary = ended.summary();
         let topology = &summary["topology"];
         assert_eq!(topology["equal"], true, "{topology}");
-        assert!(topology["strokes"].as_u64() > Some(20), "{topology}");
+        assert!(topology["edit_batches"].as_u64() > Some(20), "{topology}");
         assert!(topology["links_cut"].as_i64() > Some(20), "{topology}");
         assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
     }
@@ -326,10 +326,10 @@ fn restarted_master_receives_earlier_edits() {
     let cut = |it: &Recording| {
         it.slave
             .last()
-            .map(|record| (record.strokes, record.topology))
+            .map(|record| (record.edit_batches, record.topology))
     };
-    slave.records_until("strokes", |it| {
-        cut(it).is_some_and(|(strokes, _)| strokes > 20)
+    slave.records_until("edit batches", |it| {
+        cut(it).is_some_and(|(edit_batches, _)| edit_batches > 20)
     });
     drop(master);
     let had = slave.records_until("a second after the kill", |it| {
@@ -344,10 +344,10 @@ fn restarted_master_receives_earlier_edits() {
     ]);
     let mut master = side("master", &second, &ports, &blunt);
     let had = cut(&had);
-    master.records_until("all strokes", |it| {
+    master.records_until("all edit batches", |it| {
         it.master
             .last()
-            .map(|record| (record.strokes, record.topology))
+            .map(|record| (record.edit_batches, record.topology))
             == had
     });
     master.interrupt();
@@ -360,12 +360,12 @@ fn restarted_master_receives_earlier_edits() {
     let (recording, tissue) = (records(&second), records(&slave_out).slave);
     let (master, slave) = (recording.master.last(), tissue.last());
     let [master, slave] = [master, slave].map(|record| record.expect("records"));
-    assert!(slave.strokes > 20, "the first master cut nothing");
-    assert_eq!(master.strokes, slave.strokes);
+    assert!(slave.edit_batches > 20, "the first master cut nothing");
+    assert_eq!(master.edit_batches, slave.edit_batches);
     assert_eq!(master.topology, slave.topology);
     assert_eq!(
         recording.edit_batches.len() as u64,
-        master.strokes,
+        master.edit_batches,
         "and is recorded"
     );
     let summary = ended.summary();

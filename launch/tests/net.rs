@@ -145,7 +145,7 @@ const SHEET_SESSIONS: [(&str, &str); 22] = [
         "regrip",
         "--mode wave --set operator.regrip=[{at_s=0.3,grip=\"none\"},{at_s=0.6,grip=\"firm\"}]",
     ),
-    ("masked", "--mode mmt --set realtime.masked_share=0.1"),
+    ("fallback", "--mode mmt --set realtime.fallback_share=0.1"),
     (
         "clocks",
         "--mode wave --set clock.offset_ms=250 --set clock.skew_ppm=80",

@@ -77,7 +77,7 @@ fn tp_11_built_in_biopsy_removes_the_nodule() {
     // the recording holds the edit batches, and replays bit-identically
     assert_eq!(
         Some(recording.edit_batches.len() as u64),
-        summary["topology"]["strokes"].as_u64()
+        summary["topology"]["edit_batches"].as_u64()
     );
     assert!(recording.links_cut() > 10, "{}", recording.links_cut());
     let replayed = folder.path().join("replayed");

@@ -100,7 +100,7 @@ impl RemoteReport {
             contact_force_n: flag(FrameFlags::FORCE_VALID).then_some(frame.contact_force_n),
             fresh,
             edits: RemoteEdits {
-                finished_batches: frame.strokes,
+                finished_batches: frame.edit_batches,
                 topology: frame.topology,
             },
         }

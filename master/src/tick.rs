@@ -515,7 +515,7 @@ impl MasterState {
             flags,
             impedance_nspm: self.schedule.impedance_nspm,
             wave_integral: *self.method.wave_integral(),
-            strokes: self.edit_batches(),
+            edit_batches: self.edit_batches(),
             topology: self.topology(),
             ..report.frame(self.sequence)
         };
@@ -548,7 +548,7 @@ impl MasterState {
             state: self.operating_state(reading, events),
             phase: reading.phase,
             held_to_m: self.force_end_m,
-            strokes: self.edit_batches(),
+            edit_batches: self.edit_batches(),
             topology: self.topology(),
             links_cut: prediction.links_cut,
             parked_m: prediction.parked_tool.position_m,

@@ -38,7 +38,7 @@ fn session(
             port_force_n: [force_n(number), 0.0, 0.0, 0.0],
             wave: [-force_n(number) / 4.0, 0.0, 0.0, 0.0],
             energy_sent_j: [1e-3 * number as f64; AXES],
-            reservoir_j: [1.0; AXES],
+            tank_j: [1.0; AXES],
             ..HapticFrame::default()
         };
         let at = TickInputs {

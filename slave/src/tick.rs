@@ -509,7 +509,7 @@ impl SlaveState {
             impedance_nspm: context.coupling_inputs(&self.inbox).impedance_nspm,
             contact_force_n: reading.contact_force_n,
             wave_integral: *self.method.wave_integral(),
-            strokes: self.finished_batches,
+            edit_batches: self.finished_batches,
             topology: reading.edits.topology,
             ..report.frame(self.sequence)
         };
@@ -520,7 +520,7 @@ impl SlaveState {
             tissue_energy_j: reading.tissue_energy_j,
             events,
             state: self.operating_state(events),
-            strokes: self.finished_batches,
+            edit_batches: self.finished_batches,
             topology: reading.edits.topology,
             ..report.record()
         };

@@ -83,7 +83,7 @@ impl Bench {
 fn issue_fault_recorded_a_force_that_was_not_commanded() {
     let (mut bench, before) = Bench::pressed(Mode::Mmt);
     let mut last = before.force_n[0];
-    let level = before.record.reservoir_j[0];
+    let level = before.record.tank_j[0];
     let held = before.record.port_position_m[0];
     for k in 0..500 {
         let out = bench.step(0.01, k > 3, false);
@@ -101,7 +101,7 @@ fn issue_fault_recorded_a_force_that_was_not_commanded() {
     assert!(last < 1e-3);
     // a port that stands does no work: the tank only gained the master's energy, or returned it
     let after = bench.step(0.01, true, false).record;
-    let balance_j = after.reservoir_j[0] + after.energy_sent_j[0] - after.energy_received_j[0];
+    let balance_j = after.tank_j[0] + after.energy_sent_j[0] - after.energy_received_j[0];
     let initial_j = level + before.record.energy_sent_j[0] - before.record.energy_received_j[0];
     assert!(
         (balance_j - initial_j).abs() < 1e-12,
@@ -130,7 +130,7 @@ fn rearming_needs_a_plausible_reading_and_starts_without_force() {
         assert_eq!((out.record.state, out.force_n), (1, [0.0; AXES]));
         assert_eq!(out.record.port_position_m[0], -0.02, "begins at the robot");
         let spent = |r: &palpate_transport::trace::TickRecord| {
-            r.reservoir_j[0] + r.energy_sent_j[0] - r.energy_received_j[0]
+            r.tank_j[0] + r.energy_sent_j[0] - r.energy_received_j[0]
         };
         assert!(
             (spent(&out.record) - spent(&before)).abs() < 1e-12,

@@ -182,15 +182,15 @@ fn features_of_a_guided_search_are_measured() {
 }
 
 /// Runs `seeds` sessions of a perfect link whose master misses `missed` ticks five times. The device releases
-/// a force after `let_go_s` \[s\], 0 for never. Returns the number of sessions that generated energy, and the
+/// a force after `release_s` \[s\], 0 for never. Returns the number of sessions that generated energy, and the
 /// smallest channel energy \[J\].
-fn paused_master(mode: Mode, missed: u64, let_go_s: f64, seeds: u64) -> (u32, f64) {
+fn paused_master(mode: Mode, missed: u64, release_s: f64, seeds: u64) -> (u32, f64) {
     let (mut count, mut least) = (0, 0.0_f64);
     for seed in 0..seeds {
         let mut case = Case::random(seed, 3.0, &[mode]);
         (case.forward, case.back) = (LinkParams::default(), LinkParams::default());
         case.codec = None;
-        case.let_go_s = let_go_s;
+        case.release_s = release_s;
         let pause = |k| Event {
             at: 0.13 + 0.173 * f64::from(k),
             what: EventKind::Pause(Side::Master, missed),
@@ -227,12 +227,12 @@ fn a_device_without_watchdog_is_passive_within_the_accounted_time() {
 #[test]
 #[ignore = "measures a known limit, two minutes: add `paused_master_energy_is_measured --nocapture`"]
 fn paused_master_energy_is_measured() {
-    for let_go_s in [2e-3, 8e-3, 0.0] {
+    for release_s in [2e-3, 8e-3, 0.0] {
         for mode in PASSIVE {
             for missed in PAUSES {
-                let (count, least) = paused_master(mode, missed, let_go_s, 24);
+                let (count, least) = paused_master(mode, missed, release_s, 24);
                 println!(
-                    "{mode:?}, lets go after {let_go_s} s, {missed} ticks missed: {count} of 24 made \
+                    "{mode:?}, lets go after {release_s} s, {missed} ticks missed: {count} of 24 made \
                      energy, {least:.1e} J at most"
                 );
             }

@@ -61,7 +61,7 @@ fn session(mode: Mode, rtt_ms: f64, duration_s: f64) -> ([f64; 2], String) {
         }
         if mode != Mode::Direct {
             for record in [step.master, step.slave] {
-                assert!(record.reservoir_j.iter().all(|&level_j| level_j >= -1e-9));
+                assert!(record.tank_j.iter().all(|&level_j| level_j >= -1e-9));
             }
         }
     }

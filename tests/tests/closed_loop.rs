@@ -126,7 +126,7 @@ fn layered(seed: u64) -> Config {
     if !config.tissue.starts_with("wall:") {
         config.tissue = "layered-lump".into();
     }
-    config.realtime.masked_share = 0.0;
+    config.realtime.fallback_share = 0.0;
     config
 }
 

@@ -161,10 +161,10 @@ impl SessionTraces {
     /// Checks that both tissues were opened and are equal at the end.
     fn check_equal_tissues(&self, label: &str) -> TopologySummary {
         let topology = self.topology();
-        assert!(topology.strokes > Some(20), "{label}: {topology:?}");
-        assert_eq!(topology.strokes_done, topology.strokes, "{label}");
+        assert!(topology.edit_batches > Some(20), "{label}: {topology:?}");
+        assert_eq!(topology.edit_batches_done, topology.edit_batches, "{label}");
         assert_eq!(topology.equal, Some(true), "{label}: {topology:?}");
-        assert_eq!(topology.strokes_refused, Some(0), "{label}");
+        assert_eq!(topology.edit_batches_refused, Some(0), "{label}");
         topology
     }
 }
@@ -176,8 +176,8 @@ fn stepped(mode: Mode, (rtt_ms, loss): (f64, f64)) -> (f64, f64) {
     let (grew_n, fell_n) = traces.check_promises(&label);
     let topology = traces.check_equal_tissues(&label);
     println!(
-        "{label}: {:?} strokes, growth {grew_n:.3} N, fall {fell_n:.3} N a tick",
-        topology.strokes
+        "{label}: {:?} edit batches, growth {grew_n:.3} N, fall {fell_n:.3} N a tick",
+        topology.edit_batches
     );
     let limit_n = fall_n_max(mode);
     assert!(
@@ -258,7 +258,7 @@ fn cuts_during_a_long_outage_arrive_after_it() {
     traces.check_promises("outage");
     traces.check_equal_tissues("outage");
     let at_6_s = (&traces.master[5999], &traces.slave[5999]);
-    assert!(at_6_s.0.strokes > 20 && at_6_s.1.strokes == 0, "{at_6_s:?}");
+    assert!(at_6_s.0.edit_batches > 20 && at_6_s.1.edit_batches == 0, "{at_6_s:?}");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_restarted_slave_continues_with_its_tissue() {
             }
         });
         assert!(
-            traces.slave[2999].strokes > 0,
+            traces.slave[2999].edit_batches > 0,
             "the restart is during the work"
         );
         traces.check_promises("slave");
@@ -323,10 +323,10 @@ fn a_reset_tissue_receives_the_whole_history() {
                 session.restart(Side::Slave).expect("a slave");
             }
         });
-        let before = traces.slave[2999].strokes;
+        let before = traces.slave[2999].edit_batches;
         let after = traces.slave[3000..]
             .iter()
-            .map(|record| record.strokes)
+            .map(|record| record.edit_batches)
             .min();
         assert!(before > 0 && after == Some(0), "{before} {after:?}");
         traces.check_promises("tissue");
@@ -343,11 +343,11 @@ fn master_anew(mode: Mode, link: LinkParams, at: u64) -> (SessionTraces, usize) 
             session.restart(Side::Master).expect("a master");
         }
     });
-    let history = traces.slave[at as usize - 1].strokes;
+    let history = traces.slave[at as usize - 1].edit_batches;
     assert!(history > 0, "{mode:?}: the restart is during the work");
     let mut both = traces.master.iter().zip(&traces.slave).skip(at as usize);
     // it may continue cutting in the tick in which it has the history, as with a pending undo
-    let received = both.position(|(master, slave)| master.strokes >= slave.strokes.max(history));
+    let received = both.position(|(master, slave)| master.edit_batches >= slave.edit_batches.max(history));
     let ticks = received.unwrap_or_else(|| panic!("{mode:?}: it never receives the whole history"));
     (traces, ticks)
 }
@@ -365,12 +365,12 @@ fn a_restarted_master_receives_the_history_and_continues_cutting() {
             let (traces, ticks) = master_anew(mode, link(rtt_ms, loss), at);
             let (growth_n, fall_n) = traces.check_promises(&label);
             let topology = traces.check_equal_tissues(&label);
-            let history = traces.slave[at as usize - 1].strokes;
+            let history = traces.slave[at as usize - 1].edit_batches;
             println!(
                 "{label}: {history} batches received in {ticks} ms, {:?} in the end, growth {growth_n:.3} N, fall {fall_n:.3} N",
-                topology.strokes
+                topology.edit_batches
             );
-            assert!(topology.strokes > Some(history), "{label}: {topology:?}");
+            assert!(topology.edit_batches > Some(history), "{label}: {topology:?}");
             // the sides synchronise in two round trips; a lost batch arrives a round trip later
             let limit_ms = 500.0 + (3.0 + 20.0 * loss) * rtt_ms;
             assert!((ticks as f64) < limit_ms, "{label}: {ticks} ms");
@@ -417,10 +417,10 @@ fn both_sides_restarted_with_intact_tissues_continue_from_there() {
             }
         });
         traces.check_promises("both");
-        assert!(traces.slave[3999].strokes > 0);
+        assert!(traces.slave[3999].edit_batches > 0);
         let topology = traces.topology();
         assert_eq!(topology.equal, Some(true), "{topology:?}");
-        assert!(topology.strokes > Some(0), "{topology:?}");
+        assert!(topology.edit_batches > Some(0), "{topology:?}");
     }
 }
 
@@ -465,15 +465,15 @@ fn issue_a_refused_edit_batch_was_retried_for_ever_and_blocked_later_ones() {
     let traces = run_session(session, |_, _| ());
     traces.check_promises("refused");
     let topology = traces.topology();
-    let refused = (topology.strokes_refused, topology.first_refused);
+    let refused = (topology.edit_batches_refused, topology.first_refused);
     assert_eq!(refused, (Some(1), Some(2)), "reported once, by its number");
-    assert!(topology.strokes_done > Some(2), "{topology:?}");
-    assert_eq!(topology.strokes_done, topology.strokes);
+    assert!(topology.edit_batches_done > Some(2), "{topology:?}");
+    assert_eq!(topology.edit_batches_done, topology.edit_batches);
     // the tissues differ, which is detected: instruments only press from then on
     assert_eq!(topology.equal, Some(false));
     assert!(topology.blunted_ticks > Some(500), "{topology:?}");
     let note = palpate_analysis::conclusion::topology_note(&topology).expect("instruments worked");
-    let applied = topology.strokes_done.map_or(0, |done| done - 1);
+    let applied = topology.edit_batches_done.map_or(0, |done| done - 1);
     let counts =
         format!("{applied} applied to the remote tissue, 1 REFUSED, the first was batch 2;");
     assert!(note.contains(&counts), "{note}");
@@ -490,7 +490,7 @@ fn different_and_uncuttable_tissues_are_only_pressed() {
         let traces = run(&config);
         traces.check_promises(&config.tissue);
         let topology = traces.topology();
-        assert_eq!((topology.strokes, topology.equal), (Some(0), equal));
+        assert_eq!((topology.edit_batches, topology.equal), (Some(0), equal));
         assert_eq!(topology.blunted_ticks, topology.instrument_ticks);
         assert!(topology.blunted_ticks > Some(500), "{topology:?}");
     }
@@ -509,11 +509,11 @@ fn a_lump_that_the_twin_lacks_is_cut_too() {
 #[test]
 fn late_ticks_lose_no_edit_batch() {
     let mut config = opening(Mode::Mmt, link(200.0, 0.05));
-    config.realtime.masked_share = 0.3;
+    config.realtime.fallback_share = 0.3;
     let traces = run(&config);
     traces.check_promises("late");
     let topology = traces.check_equal_tissues("late");
-    assert!(topology.strokes > Some(20));
+    assert!(topology.edit_batches > Some(20));
     let late_ticks = traces
         .master
         .iter()
@@ -530,7 +530,7 @@ fn a_recording_of_cutting_replays_bit_for_bit() {
         let last = |records: &[TickRecord]| {
             records
                 .last()
-                .map(|record| (record.strokes, record.topology))
+                .map(|record| (record.edit_batches, record.topology))
         };
         assert_eq!(last(&replayed.master), last(&recording.master));
         assert_eq!(last(&replayed.slave), last(&recording.slave));

@@ -64,7 +64,7 @@ fn check(config: &Config, table: Option<&Arc<ComplianceTable>>, share_max: f64) 
     let (plain, _) = play(config, table);
     assert!(!plain.iter().any(is_late));
     let mut late = config.clone();
-    late.realtime.masked_share = 0.05;
+    late.realtime.fallback_share = 0.05;
     let (master, slave) = play(&late, table);
     let count = master.iter().filter(|record| is_late(record)).count();
     let share = count as f64 / master.len() as f64;

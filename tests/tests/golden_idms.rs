@@ -332,7 +332,7 @@ fn slide_forces(params: &IdmsParams, z: f64, speed: f64) -> Vec<Vec3> {
 }
 
 #[test]
-fn v_stroke_mean_and_peak() {
+fn sliding_force_mean_and_peak_match_printed_rows() {
     // the source of the anchors does not print its speed profile; ours is a half-cosine, and the inertial
     // peaks of the fast rows depend on it
     let rows = [

@@ -3,7 +3,7 @@
 //! An edit batch is a list of changes of a tissue's links that the operator's instrument made in the master's
 //! twin. The remote tissue applies the same changes, node by node, so both end alike whatever the network does.
 //! Batches are numbered from 1 since the tissue was whole, over all runs of the master. Each frame carries the number
-//! of batches that its sender's tissue has applied ([`crate::HapticFrame::strokes`]): this is the acknowledgement,
+//! of batches that its sender's tissue has applied ([`crate::HapticFrame::edit_batches`]): this is the acknowledgement,
 //! repeated every tick. [`EditBatchSender`] selects the batch to send, again until it is acknowledged, and from the
 //! first one if the tissue restarted. [`EditBatchReceiver`] keeps batches that arrive out of order. Both directions work
 //! alike: the master sends what it makes, and the slave sends what its tissue applied before a run of the master began.
@@ -29,7 +29,7 @@ pub(crate) const NEIGHBOUR_DIRECTIONS: u8 = 6;
 pub(crate) const BATCH_PARTS: u8 = 4;
 
 message! {
-    "palpate_msgs/msg/StrokeChange"
+    "palpate_msgs/msg/EditBatchChange"
     /// One change of a tissue of nodes and links.
     #[derive(Copy, Eq, Default)]
     pub struct BatchChange {
@@ -48,7 +48,7 @@ message! {
 }
 
 message! {
-    "palpate_msgs/msg/Stroke"
+    "palpate_msgs/msg/EditBatch"
     /// Changes that are applied together.
     #[derive(Copy, Eq, Default)]
     pub struct EditBatch {

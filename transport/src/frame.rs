@@ -49,10 +49,10 @@ message! {
         /// Energy sent in this direction since `peer_session` began \[J\], never decreasing.
         pub energy_sent_j: Axes,
         /// Level of the sender's energy tank \[J\]; used to distribute energy, never added to a balance.
-        pub reservoir_j: Axes,
-        /// Edit batches since the tissue was whole ([`crate::edit_batch`]; a stroke is a batch of edits): those of the
+        pub tank_j: Axes,
+        /// Edit batches since the tissue was whole ([`crate::edit_batch`]): those of the
         /// twin (from the master), or those that the remote tissue has finished, applied or refused (from the slave).
-        pub strokes: u64,
+        pub edit_batches: u64,
         /// Hash of the nodes, links and pins of the sender's tissue after those batches; 0 for tissue
         /// that cannot be edited.
         pub topology: u64,
@@ -90,7 +90,7 @@ impl HapticFrame {
             ("wave", &self.wave),
             ("wave_integral", &self.wave_integral),
             ("energy_sent_j", &self.energy_sent_j),
-            ("reservoir_j", &self.reservoir_j),
+            ("tank_j", &self.tank_j),
         ]
     }
 }

@@ -106,7 +106,7 @@ impl InputFlags {
     pub const READING_PLAUSIBLE: u32 = 1 << 8;
     /// The device released the last force before this tick, see [`TickRecord::held_to_m`].
     pub const FORCE_RELEASED: u32 = 1 << 9;
-    /// The edit batch [`TickRecord::strokes`] arrived in order and the tissue refused it (slave).
+    /// The edit batch [`TickRecord::edit_batches`] arrived in order and the tissue refused it (slave).
     pub const EDIT_REFUSED: u32 = 1 << 10;
     /// The operator put down the tool and took the other one.
     pub const TOOL_SWAPPED: u32 = 1 << 11;
@@ -145,7 +145,7 @@ message! {
         /// Incoming wave as used \[sqrt(W)\].
         pub wave_in: Axes,
         /// Level of this side's energy tank \[J\].
-        pub reservoir_j: Axes,
+        pub tank_j: Axes,
         /// Energy sent since the peer began \[J\].
         pub energy_sent_j: Axes,
         /// Energy received since the peer began \[J\].
@@ -202,9 +202,9 @@ message! {
         pub instrument_m: [f64; 3],
         /// Counts of undo and redo requests of the operator since the start (master).
         pub revisions: [u16; 2],
-        /// Edit batches since the tissue was whole (a stroke is a batch of edits): of the twin (master), or those that
+        /// Edit batches since the tissue was whole: of the twin (master), or those that
         /// the tissue has finished, applied or refused (slave).
-        pub strokes: u64,
+        pub edit_batches: u64,
         /// Hash of the tissue's nodes, links and held nodes after those, see [`crate::HapticFrame::topology`].
         pub topology: u64,
         /// Links cut by instruments, less those that they made.

@@ -238,15 +238,15 @@ fn unjudged_note(evidence: &Evidence<'_>) -> Option<String> {
 #[must_use]
 pub fn topology_note(topology: &TopologySummary) -> Option<String> {
     let active_ticks = topology.instrument_ticks.filter(|&ticks| ticks > 0)?;
-    let batches = topology.strokes.unwrap_or(0);
+    let batches = topology.edit_batches.unwrap_or(0);
     let links = topology
         .links_cut
         .map_or(String::new(), |cut| format!(", {cut} links cut"));
     // only a remote side refuses edit batches
-    let Some(refusals) = topology.strokes_refused else {
+    let Some(refusals) = topology.edit_batches_refused else {
         return Some(format!("Instruments: {batches} edit batches{links}."));
     };
-    let finished = topology.strokes_done.unwrap_or(0);
+    let finished = topology.edit_batches_done.unwrap_or(0);
     let applied = finished.saturating_sub(refusals);
     let equality = match topology.equal {
         Some(true) => "both tissues have the same topology at the end",

@@ -100,7 +100,7 @@ fn outcome_facts(
     };
     facts.prefilled.topology = TopologySummary {
         links_cut: Some(outcome.links_cut),
-        strokes_recorded: Some(outcome.edit_batches_recorded),
+        edit_batches_recorded: Some(outcome.edit_batches_recorded),
         ..TopologySummary::default()
     };
     Ok(facts)
@@ -125,7 +125,7 @@ fn oneway_truth(
 
 /// Note on the fallback of a late tick of the master, if the twin is a continuum.
 fn late_tick_note(config: &Config) -> Result<Option<String>, Failure> {
-    if config.realtime.mask_late == 0.0 || !config.coupling.needs_twin() {
+    if config.realtime.fallback_late == 0.0 || !config.coupling.needs_twin() {
         return Ok(None);
     }
     let scene = lab::load_scene(&config.twin, "twin")?;
@@ -323,7 +323,7 @@ fn status_line(status: &SessionStatus, duration_s: f64) -> String {
     };
     let hz = |side: &SideStatus| side.rate_hz.map_or("?".into(), |hz| format!("{hz:.0}"));
     let force_n = norm_xyz(&operator.port_force_n);
-    let reserves = operator.reservoir_j.iter().chain(&remote.reservoir_j);
+    let reserves = operator.tank_j.iter().chain(&remote.tank_j);
     let energy_mj = reserves.sum::<f64>() * 1e3;
     let missing = match status.peer_missing {
         true => " | OTHER SIDE LOST",
@@ -365,7 +365,7 @@ mod tests {
                     oneway_ns: 50_600_000,
                     oneway_bound_ns: -1,
                     port_force_n: [3.0, 0.0, -4.0, 9.0],
-                    reservoir_j: [0.01, 0.0, 0.0, 0.0],
+                    tank_j: [0.01, 0.0, 0.0, 0.0],
                     ..TickRecord::default()
                 };
                 status.update(StatusLine {

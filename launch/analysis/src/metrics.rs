@@ -212,7 +212,7 @@ pub fn measure(traces: &Traces<'_>, audit: &Audit, tally: &Tally, facts: &Sessio
         tracking: tracking::measure(traces, facts),
         twin: loops::twin(traces, facts),
         servo: ServoSummary {
-            masked_ticks: (ticks_by_side.master > 0).then_some(tally.fallback_ticks),
+            fallback_ticks: (ticks_by_side.master > 0).then_some(tally.fallback_ticks),
             ..loops::servo(traces, facts)
         },
         safety: tally.safety(),

@@ -21,7 +21,7 @@ pub use check::{Check, CheckBound};
 
 /// Version of the format of [`Summary`]: major when a key changes, minor when one is added. Each check names its own
 /// unit, which may change with any version.
-pub const SCHEMA: &str = "palpate-summary/1.11";
+pub const SCHEMA: &str = "palpate-summary/1.12";
 
 /// JSON schema of [`Summary`], derived from it. After a change of a field, `PALPATE_SCHEMA=write` and the test
 /// `the_schema_file_matches_the_structs` write the file again.
@@ -368,7 +368,8 @@ pub struct ServoSummary {
     /// Deadlines that passed without a tick, both sides; such ticks are not repeated.
     pub missed_ticks: Option<u64>,
     /// Ticks of the master that were too late for a step of the twin and used the deadline fallback.
-    pub masked_ticks: Option<u64>,
+    #[serde(alias = "masked_ticks")]
+    pub fallback_ticks: Option<u64>,
     /// Records that the recorders could not accept in time, both sides.
     pub records_lost: Option<u64>,
     /// Late ticks by attributed cause.
@@ -390,10 +391,12 @@ pub struct TopologySummary {
     pub slave: Option<String>,
     /// True if both hashes are equal.
     pub equal: Option<bool>,
-    /// Edit batches that instruments made in the twin (a stroke is a batch of edits).
-    pub strokes: Option<u64>,
+    /// Edit batches that instruments made in the twin.
+    #[serde(alias = "strokes")]
+    pub edit_batches: Option<u64>,
     /// Edit batches that the remote tissue has finished, applied or refused.
-    pub strokes_done: Option<u64>,
+    #[serde(alias = "strokes_done")]
+    pub edit_batches_done: Option<u64>,
     /// Links that were cut, less those joined.
     pub links_cut: Option<i64>,
     /// Ticks with an instrument in the operator's hand.
@@ -402,11 +405,13 @@ pub struct TopologySummary {
     /// the twin's.
     pub blunted_ticks: Option<u64>,
     /// Edit batches that the remote tissue refused, each counted once; later ones were applied.
-    pub strokes_refused: Option<u64>,
+    #[serde(alias = "strokes_refused")]
+    pub edit_batches_refused: Option<u64>,
     /// Number of the first refused edit batch, from 1.
     pub first_refused: Option<u64>,
     /// Edit batches in the recording, if there is one.
-    pub strokes_recorded: Option<u64>,
+    #[serde(alias = "strokes_recorded")]
+    pub edit_batches_recorded: Option<u64>,
 }
 
 /// Limits and faults.

@@ -240,7 +240,7 @@ impl EditEndpoint {
         if newest.topology == 0 {
             return;
         }
-        self.sender.acknowledge(newest.strokes);
+        self.sender.acknowledge(newest.edit_batches);
         let rtt = inbox.sync().rtt_latest().unwrap_or(Span(0));
         // a quarter more than a round trip, or jitter would send all of it twice
         let again_after = Span((rtt.0 + rtt.0 / 4).max(RESEND_AFTER_MIN.0));

@@ -318,7 +318,7 @@ impl VirtualSession {
         hash.update(b"masked");
         hash.update(&self.tick.to_le_bytes());
         let share = (hash.digest() >> 11) as f64 / (1_u64 << 53) as f64;
-        share < self.config.realtime.masked_share
+        share < self.config.realtime.fallback_share
     }
 
     /// Reading of the slave's clock at `now`.
@@ -372,7 +372,7 @@ pub fn run_ids(seed: u64, side: Side) -> RunIds {
 /// # Errors
 /// As [`predictor`].
 pub fn virtual_time_predictor(config: &Config) -> Result<Option<TwinPredictor>, ConfigError> {
-    if config.realtime.masked_share == 0.0 || !config.coupling.needs_twin() {
+    if config.realtime.fallback_share == 0.0 || !config.coupling.needs_twin() {
         return predictor(config, None);
     }
     let scene = load_scene(&config.twin, "twin")?;

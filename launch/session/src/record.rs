@@ -3,7 +3,7 @@
 //! Source: transport section 7 (profile `ros2`, schemas `ros2msg`, messages `cdr`, lz4); the
 //! choice of topics is ours. `/palpate/<side>/tick` holds the whole [`TickRecord`];
 //! `/<side>/measured_cp`, `/master/servo_cf` (force on the hand) and `/slave/measured_cf` (force of the tissue on
-//! the probe) repeat the signals for viewers, at the full rate, in frame `world`. `/palpate/strokes` has the edit
+//! the probe) repeat the signals for viewers, at the full rate, in frame `world`. `/palpate/edits` has the edit
 //! batches of the master's twin with their time, if there are any. Metadata records named `palpate.change` hold
 //! changes of the coupling from a console, with the side and its first tick. Log time is the tick's own time on its
 //! side's clock \[ns\].
@@ -278,7 +278,7 @@ impl<W: Write + Seek> Recorder<W> {
 }
 
 /// Topic of edit batches.
-const EDIT_BATCHES_TOPIC: &str = "/palpate/strokes";
+const EDIT_BATCHES_TOPIC: &str = "/palpate/edits";
 
 /// Header of a message by its number in a channel.
 fn header(channel_id: u16, count: u64, log_time: u64) -> MessageHeader {

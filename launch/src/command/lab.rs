@@ -53,7 +53,7 @@ pub(super) fn lab(arguments: &LabArgs) -> Result<CommandOutcome, Failure> {
     let mut remarks = vec![speed_note(&run)];
     remarks.extend(truncation_note(&run));
     remarks.extend(truth::remarks(&config, &facts.sites)?);
-    facts.prefilled.topology.strokes_recorded = recording.as_ref().map(|_| run.edit_batches);
+    facts.prefilled.topology.edit_batches_recorded = recording.as_ref().map(|_| run.edit_batches);
     if interrupted {
         facts.prefilled.ending = Ending::Interrupted;
         remarks.push("Interrupted before its end.".into());

@@ -49,7 +49,7 @@ pub(super) fn rehearse(arguments: &RehearseArgs) -> Result<CommandOutcome, Failu
     progress.set_status("judging");
     let interrupted = stop.load(Ordering::Relaxed);
     let mut facts = facts(&config, &run, interrupted)?;
-    facts.prefilled.topology.strokes_recorded = recording.as_ref().map(|_| run.edit_batches);
+    facts.prefilled.topology.edit_batches_recorded = recording.as_ref().map(|_| run.edit_batches);
     drop(progress);
     write_surface(&run.surface, &folder)?;
     let mut remarks = vec![

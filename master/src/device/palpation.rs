@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_stroke_moves_sideways_in_tissue() {
+    fn probe_in_tissue_moves_sideways_only_in_stroke_phase() {
         let palpation = plain(20.0);
         for step in 0..20_000 {
             let intent = palpation.intent(f64::from(step) * 1e-3);

@@ -36,7 +36,7 @@ params! {
         pub phantom: PhantomParams = PhantomParams::default(),
         /// Time after which the handle releases a force that is not renewed \[s\], at least two periods; 0
         /// for never.
-        pub let_go_s: f64 = COMMAND_TIMEOUT_S,
+        pub release_s: f64 = COMMAND_TIMEOUT_S,
         /// Grip at the start.
         pub grip: Grip = Grip::default(),
         /// Later changes of grip, in order of time.
@@ -52,8 +52,8 @@ params! {
 const DAY_S: f64 = 86_400.0;
 
 fn parts_are_valid(operator: &OperatorParams) -> Result<(), FieldError> {
-    if operator.let_go_s != 0.0 {
-        FieldError::check_range("let_go_s", operator.let_go_s, 2e-3, 0.02)?;
+    if operator.release_s != 0.0 {
+        FieldError::check_range("release_s", operator.release_s, 2e-3, 0.02)?;
     }
     let mut before_s = 0.0;
     for change in &operator.regrip {
@@ -89,7 +89,7 @@ impl OperatorParams {
     /// Time after which the device releases a force \[s\]; none for never.
     #[must_use]
     pub fn force_timeout_s(&self) -> Option<f64> {
-        (self.let_go_s > 0.0).then_some(self.let_go_s)
+        (self.release_s > 0.0).then_some(self.release_s)
     }
 }
 

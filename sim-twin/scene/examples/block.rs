@@ -4,7 +4,7 @@
 //! 10 mm half edge and times its predictions. `explicit 2 2 100` presses a whole block of 0.1 m
 //! (E = 5 kPa, nu = 0.45, neo-Hookean) with a sphere of 5 mm in time
 //! (hourglass coefficient, contact stiffness) and times its ticks. `scene
-//! layered` presses a scene. `masked` prints the error of a step without time against the full step,
+//! layered` presses a scene. `extrapolated` prints the error of a step without time against the full step,
 //! with the compliance table and without.
 
 use palpate_fem::explicit::{ExplicitParams, ExplicitTissue};
@@ -34,9 +34,9 @@ fn main() -> Outcome {
             let rest: Result<Vec<f64>, _> = arguments.iter().skip(2).map(|t| t.parse()).collect();
             explicit(cell_m, &rest?)
         }
-        Some("masked") => extrapolation_errors(),
+        Some("extrapolated") => extrapolation_errors(),
         Some("scene") => scene(arguments.get(1).map_or("layered", String::as_str)),
-        _ => Err("expected predict, explicit, scene or masked".into()),
+        _ => Err("expected predict, explicit, scene or extrapolated".into()),
     }
 }
 

@@ -137,10 +137,10 @@ fn active(verdict: &Audit) -> Option<Violation> {
 /// restarted master has other batches than the tissue.
 fn apart(case: &Case, last: &TickRecords) -> Option<Violation> {
     let anew = |event: &Event| event.what == EventKind::Restart(Side::Master);
-    let same = !case.events.iter().any(anew) && last.slave.strokes == last.master.strokes;
+    let same = !case.events.iter().any(anew) && last.slave.edit_batches == last.master.edit_batches;
     let reported = last.master.topology != 0 && last.slave.topology != 0;
     (same && reported && last.master.topology != last.slave.topology)
-        .then_some(Violation::Apart(last.master.strokes))
+        .then_some(Violation::Apart(last.master.edit_batches))
 }
 
 /// Monitor of the limits.
@@ -220,7 +220,7 @@ impl Watch {
             case.mode as u64 * 4 + case.matching as u64 + 64 * u64::from(case.codec.is_some());
         for (index, record) in sides.into_iter().enumerate() {
             let level_j = record
-                .reservoir_j
+                .tank_j
                 .iter()
                 .copied()
                 .fold(f64::INFINITY, f64::min);

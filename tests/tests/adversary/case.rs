@@ -85,9 +85,9 @@ pub(crate) struct Case {
     pub(crate) tank_nspm_max: f64,
     pub(crate) pspm_npm: f64,
     /// Time after which the handle releases a force \[s\]; 0 for never.
-    pub(crate) let_go_s: f64,
+    pub(crate) release_s: f64,
     /// Fraction of ticks that are too late for a step of the twin.
-    pub(crate) masked_share: f64,
+    pub(crate) fallback_share: f64,
     pub(crate) offset_ms: f64,
     pub(crate) skew_ppm: f64,
     pub(crate) grip: Grip,
@@ -312,8 +312,8 @@ impl Case {
             ]),
             tank_nspm_max: dice.between(0.0, 20.0),
             pspm_npm: dice.pick(&[100.0, 500.0, 3000.0]),
-            let_go_s: dice.pick(&[2e-3, 2e-3, 3e-3, 8e-3]),
-            masked_share: dice.pick(&[0.0, 0.0, 0.3]),
+            release_s: dice.pick(&[2e-3, 2e-3, 3e-3, 8e-3]),
+            fallback_share: dice.pick(&[0.0, 0.0, 0.3]),
             offset_ms: dice.between(-1000.0, 1000.0),
             skew_ppm: dice.between(-200.0, 200.0),
             grip: dice.pick(&GRIPS),
@@ -367,7 +367,7 @@ impl Case {
                 9 => case.events.clone_from(&other.events),
                 10 => case.couple_as(&fresh),
                 11 => {
-                    (case.let_go_s, case.masked_share) = (fresh.let_go_s, fresh.masked_share);
+                    (case.release_s, case.fallback_share) = (fresh.release_s, fresh.fallback_share);
                 }
                 12 if !case.events.is_empty() => {
                     let index = dice.below(case.events.len());
@@ -479,8 +479,8 @@ impl Case {
         config.master.predict.local = self.local;
         config.coupling.tank_nspm_max = self.tank_nspm_max;
         config.coupling.pspm_npm = self.pspm_npm;
-        config.operator.let_go_s = self.let_go_s;
-        config.realtime.masked_share = self.masked_share;
+        config.operator.release_s = self.release_s;
+        config.realtime.fallback_share = self.fallback_share;
         config.codec = self.codec.unwrap_or_default();
         config.clock.offset_ms = self.offset_ms;
         config.clock.skew_ppm = self.skew_ppm;

@@ -39,8 +39,8 @@ fn restarts_at_any_time_end_with_equal_tissues() {
         // the operator continues meanwhile, so few nodes of some edits remain
         let topology = traces.topology();
         assert_eq!(topology.equal, Some(true), "{label}: {topology:?}");
-        assert_eq!(topology.strokes, topology.strokes_done, "{label}");
-        assert!(topology.strokes > Some(0), "{label}: {topology:?}");
+        assert_eq!(topology.edit_batches, topology.edit_batches_done, "{label}");
+        assert!(topology.edit_batches > Some(0), "{label}: {topology:?}");
     }
 }
 
@@ -60,8 +60,8 @@ fn issue_an_undo_after_a_restart_undid_a_fragment() {
     let mut longest_pause = (0, 0);
     let mut since = 0;
     for (tick, pair) in whole.master.windows(2).enumerate() {
-        if pair[1].strokes != pair[0].strokes {
-            if pair[0].strokes > 20 && tick - since > longest_pause.1 - longest_pause.0 {
+        if pair[1].edit_batches != pair[0].edit_batches {
+            if pair[0].edit_batches > 20 && tick - since > longest_pause.1 - longest_pause.0 {
                 longest_pause = (since, tick);
             }
             since = tick + 1;
@@ -122,8 +122,8 @@ fn operator_supplies_the_work_of_cutting_in_every_mode() {
             run(&config)
         });
         let paid_j = [&tough, &free].map(operator_work_j);
-        let strokes = [&tough, &free].map(|traces| traces.topology().strokes);
-        println!("{mode:?}: the operator supplies {paid_j:?} J, {strokes:?} strokes");
+        let edit_batches = [&tough, &free].map(|traces| traces.topology().edit_batches);
+        println!("{mode:?}: the operator supplies {paid_j:?} J, {edit_batches:?} edit batches");
         assert!(paid_j[0] - paid_j[1] > CUT_J_MIN, "{mode:?}: {paid_j:?}");
     }
 }
@@ -154,7 +154,7 @@ fn issue_a_blade_cut_tissue_without_force_on_the_operator() {
         let first = reference
             .master
             .iter()
-            .position(|record| record.strokes > 2);
+            .position(|record| record.edit_batches > 2);
         let at_s = 1e-3 * first.expect("it is cut") as f64;
         let change = |at_s, link| LinkChange {
             at_s,
@@ -168,7 +168,7 @@ fn issue_a_blade_cut_tissue_without_force_on_the_operator() {
         let cut = traces
             .master
             .windows(2)
-            .filter(|pair| stale(&pair[0]) && stale(&pair[1]) && pair[1].strokes > pair[0].strokes);
+            .filter(|pair| stale(&pair[0]) && stale(&pair[1]) && pair[1].edit_batches > pair[0].edit_batches);
         let held = traces.master.iter().filter(|one| stale(one) && blunt(one));
         let (cut, held) = (cut.count(), held.count());
         println!("{mode:?}: {cut} ticks cut without frames, {held} blunt");
@@ -212,7 +212,7 @@ impl Handle for TwoTools {
 fn tool_changes_in_late_and_faded_ticks_replay_bit_for_bit() {
     for mode in [Mode::Mmt, Mode::Tdpa] {
         let mut config = opening(mode, link(200.0, 0.05));
-        config.realtime.masked_share = 0.3;
+        config.realtime.fallback_share = 0.3;
         let hand = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
         let robot = lab::build_robot(&config).expect("a robot");
         let hand = Box::new(TwoTools { hand, tick: 0 });

@@ -56,7 +56,7 @@ impl TickReport<'_> {
             port_force_n: self.ports.map(|port| port.force_n),
             wave: self.ports.map(|port| port.wave_out),
             energy_sent_j: *self.tank.sent_j(),
-            reservoir_j: *self.tank.level_j(),
+            tank_j: *self.tank.level_j(),
             ..HapticFrame::default()
         }
     }
@@ -76,7 +76,7 @@ impl TickReport<'_> {
             port_force_n: self.ports.map(|port| port.force_n),
             wave_out: self.ports.map(|port| port.wave_out),
             wave_in: self.ports.map(|port| port.wave_in),
-            reservoir_j: *self.tank.level_j(),
+            tank_j: *self.tank.level_j(),
             energy_sent_j: *self.tank.sent_j(),
             energy_received_j: *self.tank.received_j(),
             age_ns: age.map_or(-1, |(age, _)| age.0),

@@ -70,7 +70,7 @@ impl Method for Pspm {
         };
         let (stiffness, damping) = delayed_spring(params.pspm_npm, params.pspm_nspm, self.rtt_s);
         // a spring that held all the energy would leave the robot without any, and so stay stretched
-        let fraction = if newest.reservoir_j[axis] > STARVED_J {
+        let fraction = if newest.tank_j[axis] > STARVED_J {
             1.0
         } else {
             1.0 - (params.surplus_per_s * inputs.dt_s).clamp(0.0, 0.5)

@@ -13,14 +13,14 @@ const CHARGING_MPS: f64 = 0.02;
 /// Friction that fills the slave's tank while it is low \[N\].
 pub(super) fn charging_friction_n(port: &MasterPort<'_>, n_max: f64) -> f64 {
     let (inputs, handle) = (port.inputs, port.handle);
-    let tank_j = inputs.newest.reservoir_j[handle.axis];
+    let tank_j = inputs.newest.tank_j[handle.axis];
     let target_j = inputs.params.tank_target_j;
     charging_force_n(tank_j, target_j, n_max, handle.smoothed_mps)
 }
 
 /// Offers the slave's tank the energy that the master does not need for `stored_j` \[J\].
 pub(super) fn offer(outgoing: &mut EnergyTransfer<'_>, stored_j: f64) {
-    let tank_j = outgoing.inputs.newest.reservoir_j[outgoing.axis];
+    let tank_j = outgoing.inputs.newest.tank_j[outgoing.axis];
     let target_j = outgoing.inputs.params.tank_target_j;
     let offer_j = offer_j(outgoing.level_j(), stored_j, tank_j, target_j);
     outgoing.transfer(offer_j, outgoing.reserve_j);

@@ -98,7 +98,7 @@ impl Tally {
             *count += u64::from(flag);
         }
         if record.given & InputFlags::EDIT_REFUSED != 0 {
-            self.first_refused_batch.get_or_insert(record.strokes);
+            self.first_refused_batch.get_or_insert(record.edit_batches);
         }
         match record.side {
             Side::Master => {

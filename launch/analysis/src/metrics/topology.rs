@@ -13,19 +13,19 @@ pub fn measure(tally: &Tally, facts: &SessionFacts) -> TopologySummary {
     let topology = |of: Option<&TickRecord>| of.map(|r| r.topology).filter(|&hash| hash != 0);
     let (twin, tissue) = (topology(master), topology(slave));
     let shown = |hash: u64| format!("{hash:016x}");
-    let [instrument_ticks, blunted_ticks, strokes_refused] = tally.instruments;
+    let [instrument_ticks, blunted_ticks, edit_batches_refused] = tally.instruments;
     TopologySummary {
         master: twin.map(shown),
         slave: tissue.map(shown),
         equal: twin.zip(tissue).map(|(twin, tissue)| twin == tissue),
-        strokes: twin.and(master).map(|record| record.strokes),
-        strokes_done: tissue.and(slave).map(|record| record.strokes),
+        edit_batches: twin.and(master).map(|record| record.edit_batches),
+        edit_batches_done: tissue.and(slave).map(|record| record.edit_batches),
         links_cut: twin.and(facts.prefilled.topology.links_cut),
         instrument_ticks: master.map(|_| instrument_ticks),
         blunted_ticks: master.map(|_| blunted_ticks),
-        strokes_refused: slave.map(|_| strokes_refused),
+        edit_batches_refused: slave.map(|_| edit_batches_refused),
         first_refused: slave.and(tally.first_refused_batch),
-        strokes_recorded: twin.and(facts.prefilled.topology.strokes_recorded),
+        edit_batches_recorded: twin.and(facts.prefilled.topology.edit_batches_recorded),
     }
 }
 
@@ -35,7 +35,7 @@ impl TopologySummary {
     pub fn of(recording: &Recording) -> Self {
         Self {
             links_cut: Some(recording.links_cut()),
-            strokes_recorded: Some(recording.edit_batches.len() as u64),
+            edit_batches_recorded: Some(recording.edit_batches.len() as u64),
             ..Self::default()
         }
     }
@@ -57,9 +57,9 @@ mod tests {
         measure(&tally, &SessionFacts::default())
     }
 
-    fn record(strokes: u64, topology: u64) -> TickRecord {
+    fn record(edit_batches: u64, topology: u64) -> TickRecord {
         TickRecord {
-            strokes,
+            edit_batches,
             topology,
             ..TickRecord::default()
         }
@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn topologies_are_equal_only_if_both_sides_report_them() {
         let equal = measured(record(3, 7), record(3, 7));
-        assert_eq!((equal.equal, equal.strokes), (Some(true), Some(3)));
+        assert_eq!((equal.equal, equal.edit_batches), (Some(true), Some(3)));
         let behind = measured(record(3, 7), record(2, 6));
-        assert_eq!((behind.equal, behind.strokes_done), (Some(false), Some(2)));
+        assert_eq!((behind.equal, behind.edit_batches_done), (Some(false), Some(2)));
         // a wall has no topology, which is no difference
         let wall = measured(record(0, 7), record(0, 0));
         assert_eq!((wall.equal, wall.slave), (None, None));
@@ -92,7 +92,7 @@ mod tests {
         let counted = [
             summary.instrument_ticks,
             summary.blunted_ticks,
-            summary.strokes_refused,
+            summary.edit_batches_refused,
         ];
         assert_eq!(counted, [Some(1); 3]);
     }

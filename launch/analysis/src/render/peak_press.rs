@@ -31,7 +31,7 @@ pub(crate) fn peak_render(config: &Config, slave: &[TickRecord]) -> Option<Rende
         return None;
     }
     let peak = peak(slave)?;
-    let opened = slave.last().is_some_and(|record| record.strokes > 0);
+    let opened = slave.last().is_some_and(|record| record.edit_batches > 0);
     let before_edits = if opened { " before the first edit" } else { "" };
     let scene = load_scene(&config.tissue, "tissue").ok()?;
     let path = probe_path(slave, peak);
@@ -58,7 +58,7 @@ fn contact_n(record: &TickRecord) -> f64 {
 
 /// Returns the record of the largest force before any edit.
 pub(super) fn peak(slave: &[TickRecord]) -> Option<usize> {
-    let intact = slave.iter().take_while(|record| record.strokes == 0);
+    let intact = slave.iter().take_while(|record| record.edit_batches == 0);
     let forces = intact.map(contact_n).enumerate();
     let (index, force_n) = forces.max_by(|a, b| a.1.total_cmp(&b.1))?;
     (force_n > RENDERED_N_MIN).then_some(index)

@@ -202,9 +202,9 @@ fn an_empty_scene_gives_no_picture() {
 #[test]
 fn issue_tissue_that_was_pulled_open_was_shown_whole() {
     use palpate_transport::trace::TickRecord;
-    let record = |force_n: f64, strokes| TickRecord {
+    let record = |force_n: f64, edit_batches| TickRecord {
         tissue_force_n: [0.0, 0.0, force_n, 0.0],
-        strokes,
+        edit_batches,
         ..TickRecord::default()
     };
     let opened = [record(0.2, 0), record(0.5, 0), record(2.0, 7)];

@@ -118,7 +118,7 @@ const GROUPS: [Group; 7] = [
             ("CPU time of a tick, 99.9 %", "compute_us_p999"),
             ("Late ticks", "late_ticks"),
             ("Missed ticks", "missed_ticks"),
-            ("Fallback ticks", "masked_ticks"),
+            ("Fallback ticks", "fallback_ticks"),
             ("Records lost", "records_lost"),
             ("Allocations", "allocations"),
         ],

@@ -237,17 +237,17 @@ impl Summary {
     /// a tissue. Equality is unknown while edit batches are on the way.
     fn state_edit_batches(&self, both: bool, checks: &mut Vec<Check>) {
         let topology = &self.topology;
-        let Some(batches) = topology.strokes.filter(|&batches| batches > 0) else {
+        let Some(batches) = topology.edit_batches.filter(|&batches| batches > 0) else {
             return;
         };
         if both {
-            let arrived = topology.strokes_done == Some(batches);
+            let arrived = topology.edit_batches_done == Some(batches);
             let equal = topology.equal.filter(|_| arrived);
             checks.push(Check::is_true("topologies equal at the end", equal));
             let name = "edit batches refused by the remote tissue";
-            checks.push(Check::is_zero(name, topology.strokes_refused, "batches"));
+            checks.push(Check::is_zero(name, topology.edit_batches_refused, "batches"));
         }
-        if let Some(recorded) = topology.strokes_recorded {
+        if let Some(recorded) = topology.edit_batches_recorded {
             let lost = Some(batches.saturating_sub(recorded));
             let name = "edit batches missing in the recording";
             checks.push(Check::is_zero(name, lost, "batches"));

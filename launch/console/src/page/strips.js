@@ -27,8 +27,8 @@ const STRIPS = [
     ["", "quiet", ({ master }) => known((master.oneway_s - master.bound_s) * 1e3)],
   ]],
   ["Energy", "mJ", 1, [
-    ["hand", "hand", ({ master }) => sum(master.reservoir_j) * 1e3],
-    ["robot", "robot", ({ slave }) => (slave.spoken ? sum(slave.reservoir_j) * 1e3 : null)],
+    ["hand", "hand", ({ master }) => sum(master.tank_j) * 1e3],
+    ["robot", "robot", ({ slave }) => (slave.spoken ? sum(slave.tank_j) * 1e3 : null)],
     // known only with records of both sides
     ["in transit", "quiet", ({ master, slave }) => !slave.spoken ? null :
       (sum(master.sent_j) - sum(slave.received_j) + sum(slave.sent_j) - sum(master.received_j)) * 1e3],

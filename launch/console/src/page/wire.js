@@ -10,14 +10,14 @@ const AIM = 16;
 const AT = {
   spoken: 0, tick: 1, now_s: 2, late: 3, state: 4, peer: 5, events: 6, phase: 7,
   position_m: 8, velocity_mps: 12, port_position_m: 16, port_force_n: 20, tissue_force_n: 24,
-  reservoir_j: 28, sent_j: 32, received_j: 36, intended_m: 40,
+  tank_j: 28, sent_j: 32, received_j: 36, intended_m: 40,
   tissue_j: 44, update_j: 45, corrected: 46, confidence: 47, twin_share: 48,
   age_s: 49, oneway_s: 50, bound_s: 51, rtt_s: 52, received: 53, compute_us: 54,
   impedance_nspm: 55, mode: 56, pointer_age_s: 57, pointer_hz: 58, said_ms: 59, force_known: 60, ordered: 61,
   links_cut: 62, parked_m: 63, parked_n: 67,
 };
 const FOURS = new Set(["position_m", "velocity_mps", "port_position_m", "port_force_n", "tissue_force_n",
-  "reservoir_j", "sent_j", "received_j", "intended_m",
+  "tank_j", "sent_j", "received_j", "intended_m",
   "parked_m", "parked_n"]);
 
 function side(view, from) {

@@ -60,7 +60,7 @@ const KINDS: [MarkKind; 14] = [
     ("late tick", "wait", |r, _| r.late_ns >= PERIOD.0),
     ("ticks missed", "wait", |r, _| r.periods > 1),
     ("edit batch", "quiet", |r, before| {
-        before.is_some_and(|before| r.strokes > before.strokes)
+        before.is_some_and(|before| r.edit_batches > before.edit_batches)
     }),
     ("force limit", "wait", |r, _| {
         has(r.events, EventFlags::FORCE_LIMIT)

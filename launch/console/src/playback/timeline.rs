@@ -305,7 +305,7 @@ fn recording_facts(recording: &Recording, config: Option<&Config>) -> Value {
         "config": config,
         "summary": summary,
         "ticks": [recording.master.len(), recording.slave.len()],
-        "strokes": recording.edit_batches.len(),
+        "edit_batches": recording.edit_batches.len(),
         "damage": recording.damage.as_ref().map(ToString::to_string),
         "columns": trace::COLUMNS,
         "marks": marks(recording),

@@ -75,8 +75,8 @@ pub fn table(recording: &Recording) -> Vec<u8> {
         time.outline(slave, |r| ms(r.oneway_ns)),
         time.outline(master, bound(1.0)),
         time.outline(master, bound(-1.0)),
-        sums(master, |r| &r.reservoir_j),
-        sums(slave, |r| &r.reservoir_j),
+        sums(master, |r| &r.tank_j),
+        sums(slave, |r| &r.tank_j),
         in_transit.collect(),
     ];
     let numbers = columns.into_iter().flatten();

@@ -6,8 +6,8 @@ use palpate_scene::keys::{self, MovedKey};
 use serde::de::DeserializeOwned;
 use toml::Table;
 
-/// Old dotted path and new name of each renamed key: rates in 1/s had names in Hz.
-const RENAMED: [MovedKey; 9] = [
+/// Old dotted path and new name of each renamed key.
+const RENAMED: [MovedKey; 12] = [
     MovedKey::renamed("coupling.drift_rate_hz", "drift_per_s"),
     MovedKey::renamed("coupling.recover_hz", "recovery_per_s"),
     MovedKey::renamed("coupling.catch_up_hz", "catch_up_per_s"),
@@ -17,6 +17,9 @@ const RENAMED: [MovedKey; 9] = [
     MovedKey::renamed("master.predict.update_hz", "update_per_s"),
     MovedKey::renamed("master.predict.soften_hz_max", "soften_per_s_max"),
     MovedKey::renamed("master.predict.stiffen_hz_max", "stiffen_per_s_max"),
+    MovedKey::renamed("operator.let_go_s", "release_s"),
+    MovedKey::renamed("realtime.mask_late", "fallback_late"),
+    MovedKey::renamed("realtime.masked_share", "fallback_share"),
 ];
 
 /// Places of a configuration in its own text.
@@ -59,7 +62,7 @@ mod tests {
     use super::*;
 
     /// A number in the range of every renamed field that is no field's default.
-    const VALUE: f64 = 7.5;
+    const VALUE: f64 = 0.01;
 
     #[test]
     fn every_renamed_key_reads_as_its_new_one() {
@@ -88,7 +91,7 @@ mod tests {
     #[test]
     fn an_old_key_in_a_table_of_set_is_renamed_and_one_beside_its_new_name_is_refused() {
         let mut config = Config::default();
-        config.set("coupling={recover_hz=7.5}").expect("a table");
+        config.set("coupling={recover_hz=0.01}").expect("a table");
         assert_eq!(config.coupling.recovery_per_s, VALUE);
         let both = "[coupling]\nrecover_hz = 1.0\nrecovery_per_s = 2.0\n";
         let error = Config::parse(both, "both.toml").expect_err("given twice");

@@ -35,7 +35,7 @@ const POLL_PERIOD: Span = Span(2_000_000);
 /// Topic on which a side sends, below the session's namespace.
 const fn topic(side: Side) -> &'static str {
     match side {
-        Side::Master => "strokes",
+        Side::Master => "edits",
         Side::Slave => "history",
     }
 }
@@ -113,7 +113,7 @@ pub fn open(
     let subscription = session.subscribe(&name(side.other()), take)?;
     let publisher = session.publisher(&name(side))?;
     let until = Arc::clone(ended);
-    let bus_thread = spawn("strokes", move || {
+    let bus_thread = spawn("edits", move || {
         publish(publisher, outbound, &until);
         // held here so that it ends with the thread
         drop(subscription);

@@ -64,7 +64,7 @@ mod tests {
                 position_m: [0.01, 0.02, 0.03, 0.02],
                 port_force_n: [0.0, 0.0, -1.5, 0.0],
                 tissue_force_n: [0.0, 0.0, impedance_nspm, 0.0],
-                reservoir_j: [impedance_nspm; 4],
+                tank_j: [impedance_nspm; 4],
                 rtt_ns,
                 oneway_ns: rtt_ns / 2,
                 oneway_bound_ns: rtt_ns / 3,

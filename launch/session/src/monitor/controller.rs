@@ -440,7 +440,7 @@ pub fn facts(config: &Config, sides: SessionSides) -> Value {
         "tool_edges_m": config.master.predict.tool_shape.edges_m().map(|edge_m| [edge_m.x, edge_m.y, edge_m.z]),
         "start_m": config.operator.script.start_m(),
         "force_n_max": config.master.guard.force_n_max,
-        "let_go_s": config.operator.let_go_s,
+        "release_s": config.operator.release_s,
     })
 }
 

@@ -142,7 +142,7 @@ impl SideView {
             &record.port_position_m,
             &record.port_force_n,
             &record.tissue_force_n,
-            &record.reservoir_j,
+            &record.tank_j,
             &record.energy_sent_j,
             &record.energy_received_j,
             &record.intended_m,

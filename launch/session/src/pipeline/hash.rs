@@ -17,7 +17,7 @@ impl TraceHash {
         for number in record.port_position_m.iter().chain(&record.port_force_n) {
             self.hash.update(&number.to_bits().to_le_bytes());
         }
-        self.tissues[side as usize] = (record.strokes, record.topology);
+        self.tissues[side as usize] = (record.edit_batches, record.topology);
     }
 
     /// The hash as 16 hexadecimal digits; includes the present topologies of the tissues, if they can be edited.

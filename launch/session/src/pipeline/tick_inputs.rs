@@ -114,7 +114,7 @@ fn slave_reading(record: &TickRecord) -> robot::RobotReading {
         tissue_energy_j: record.tissue_energy_j,
         tissue_collapsed: has(record, InputFlags::TISSUE_COLLAPSED),
         edits: robot::TissueEdits {
-            finished_batches: record.strokes,
+            finished_batches: record.edit_batches,
             topology: record.topology,
         },
     }

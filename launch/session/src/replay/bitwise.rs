@@ -385,7 +385,7 @@ pub(super) mod tests {
         config.coupling.mode = mode;
         config.clock.offset_ms = 3.0;
         config.clock.skew_ppm = 50.0;
-        config.realtime.masked_share = 0.05;
+        config.realtime.fallback_share = 0.05;
         for link in [&mut config.link.forward, &mut config.link.back] {
             (link.oneway_ms, link.jitter_ms, link.loss) = (20.0, 15.0, 0.1);
             (link.duplicate, link.reorder) = (0.05, 0.05);

@@ -80,12 +80,12 @@ impl ServoOutputs {
 }
 
 /// Inputs of a woken tick without a frame or commands; `begun` is the time of the first tick.
-fn woken_inputs(woken: &Tick, begun: Time, mask_late: f64) -> TickInputs {
+fn woken_inputs(woken: &Tick, begun: Time, fallback_late: f64) -> TickInputs {
     let at = TickInputs {
         tick: woken.n,
         now: woken.now,
         device_now: Time(0) + (woken.now - begun),
-        deadline_fallback: mask_late > 0.0 && woken.late.s() > mask_late * PERIOD.s(),
+        deadline_fallback: fallback_late > 0.0 && woken.late.s() > fallback_late * PERIOD.s(),
         ..TickInputs::default()
     };
     at.after_missed(woken.missed)
@@ -172,7 +172,7 @@ pub fn servo(
             frame: *channels.inbound.read(),
             halt: stop || halt,
             rearm: rearms_commanded != rearms,
-            ..woken_inputs(&woken, begun, config.mask_late)
+            ..woken_inputs(&woken, begun, config.fallback_late)
         };
         rearms = rearms_commanded;
         let outputs = tick(&at);
@@ -239,14 +239,14 @@ mod tests {
 
     #[test]
     fn late_tick_uses_deadline_fallback() {
-        let late = |late, mask_late| {
+        let late = |late, fallback_late| {
             let woken = Tick {
                 n: 7,
                 now: Time(0),
                 late: Span(late),
                 missed: 0,
             };
-            woken_inputs(&woken, Time(0), mask_late).deadline_fallback
+            woken_inputs(&woken, Time(0), fallback_late).deadline_fallback
         };
         assert!(late(400_001, 0.4) && !late(399_999, 0.4) && !late(900_000, 0.0));
     }

@@ -170,7 +170,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let servo = join("servo", servo_thread)?;
     drop(ending);
     join("sender", sending)?;
-    join("strokes", edit_thread)?;
+    join("edits", edit_thread)?;
     join("recorder", recording)??;
     let report = SideReport {
         servo,
@@ -334,7 +334,7 @@ fn master_tick(
     cells: MonitorCells,
 ) -> Result<Prepared, RunError> {
     let (mut handle, device) = handle_source::handle(config, cells.aims)?;
-    let table = match config.realtime.mask_late > 0.0 {
+    let table = match config.realtime.fallback_late > 0.0 {
         true => table_cache::cached(&lab::load_scene(&config.twin, "twin")?).unwrap_or_default(),
         false => None,
     };

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sweep_matches_colgates_wall() {
+    fn stiffest_wall_found_equals_colgates_formula() {
         for (b, period_s, loop_s) in [(0.5, 1e-3, 0.0), (5.0, 1e-3, 0.01), (1.0, 2e-3, 0.1)] {
             let swept = wall_npm_max(b, period_s, loop_s);
             let closed = palpate_analysis::closed_form::wall_npm_max(b, period_s, loop_s);

@@ -101,7 +101,7 @@ fn a_table_leaves_the_tissue_viscous() {
     }
 }
 
-/// Presses 10 mm at 20 mm/s, then strokes at 20 mm/s; compares in every tick the force of a fallback
+/// Presses 10 mm at 20 mm/s, then edit_batches at 20 mm/s; compares in every tick the force of a fallback
 /// with that of the full step.
 fn worst_jumps(tissue: &mut dyn Tissue) -> [f64; 2] {
     let mut worst = [0.0_f64; 2];

@@ -40,7 +40,7 @@ fn frame(sequence: u64, x: f64) -> HapticFrame {
         wave: [x; AXES],
         wave_integral: [0.1 * x; AXES],
         energy_sent_j: [1e-4 * sequence as f64; AXES],
-        reservoir_j: [0.05 * x.abs(); AXES],
+        tank_j: [0.05 * x.abs(); AXES],
         ..HapticFrame::default()
     }
 }
