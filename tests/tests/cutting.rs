@@ -258,7 +258,10 @@ fn cuts_during_a_long_outage_arrive_after_it() {
     traces.check_promises("outage");
     traces.check_equal_tissues("outage");
     let at_6_s = (&traces.master[5999], &traces.slave[5999]);
-    assert!(at_6_s.0.edit_batches > 20 && at_6_s.1.edit_batches == 0, "{at_6_s:?}");
+    assert!(
+        at_6_s.0.edit_batches > 20 && at_6_s.1.edit_batches == 0,
+        "{at_6_s:?}"
+    );
 }
 
 #[test]
@@ -347,7 +350,8 @@ fn master_anew(mode: Mode, link: LinkParams, at: u64) -> (SessionTraces, usize) 
     assert!(history > 0, "{mode:?}: the restart is during the work");
     let mut both = traces.master.iter().zip(&traces.slave).skip(at as usize);
     // it may continue cutting in the tick in which it has the history, as with a pending undo
-    let received = both.position(|(master, slave)| master.edit_batches >= slave.edit_batches.max(history));
+    let received =
+        both.position(|(master, slave)| master.edit_batches >= slave.edit_batches.max(history));
     let ticks = received.unwrap_or_else(|| panic!("{mode:?}: it never receives the whole history"));
     (traces, ticks)
 }
@@ -370,7 +374,10 @@ fn a_restarted_master_receives_the_history_and_continues_cutting() {
                 "{label}: {history} batches received in {ticks} ms, {:?} in the end, growth {growth_n:.3} N, fall {fall_n:.3} N",
                 topology.edit_batches
             );
-            assert!(topology.edit_batches > Some(history), "{label}: {topology:?}");
+            assert!(
+                topology.edit_batches > Some(history),
+                "{label}: {topology:?}"
+            );
             // the sides synchronise in two round trips; a lost batch arrives a round trip later
             let limit_ms = 500.0 + (3.0 + 20.0 * loss) * rtt_ms;
             assert!((ticks as f64) < limit_ms, "{label}: {ticks} ms");

@@ -219,11 +219,7 @@ impl Watch {
         let setting =
             case.mode as u64 * 4 + case.matching as u64 + 64 * u64::from(case.codec.is_some());
         for (index, record) in sides.into_iter().enumerate() {
-            let level_j = record
-                .tank_j
-                .iter()
-                .copied()
-                .fold(f64::INFINITY, f64::min);
+            let level_j = record.tank_j.iter().copied().fold(f64::INFINITY, f64::min);
             let link = age_bucket(record.age_ns) * 4 + u64::from(record.state);
             let at = [index as u64, setting, u64::from(events[index])];
             features.see(&[at[0], at[1], at[2], link, bucket(level_j)]);

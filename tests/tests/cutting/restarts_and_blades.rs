@@ -165,10 +165,9 @@ fn issue_a_blade_cut_tissue_without_force_on_the_operator() {
         let traces = run(&config);
         let stale = |record: &TickRecord| record.events & EventFlags::STALE != 0;
         let blunt = |record: &TickRecord| record.events & EventFlags::CUTTING_BLOCKED != 0;
-        let cut = traces
-            .master
-            .windows(2)
-            .filter(|pair| stale(&pair[0]) && stale(&pair[1]) && pair[1].edit_batches > pair[0].edit_batches);
+        let cut = traces.master.windows(2).filter(|pair| {
+            stale(&pair[0]) && stale(&pair[1]) && pair[1].edit_batches > pair[0].edit_batches
+        });
         let held = traces.master.iter().filter(|one| stale(one) && blunt(one));
         let (cut, held) = (cut.count(), held.count());
         println!("{mode:?}: {cut} ticks cut without frames, {held} blunt");

@@ -70,7 +70,10 @@ mod tests {
         let equal = measured(record(3, 7), record(3, 7));
         assert_eq!((equal.equal, equal.edit_batches), (Some(true), Some(3)));
         let behind = measured(record(3, 7), record(2, 6));
-        assert_eq!((behind.equal, behind.edit_batches_done), (Some(false), Some(2)));
+        assert_eq!(
+            (behind.equal, behind.edit_batches_done),
+            (Some(false), Some(2))
+        );
         // a wall has no topology, which is no difference
         let wall = measured(record(0, 7), record(0, 0));
         assert_eq!((wall.equal, wall.slave), (None, None));

@@ -245,7 +245,11 @@ impl Summary {
             let equal = topology.equal.filter(|_| arrived);
             checks.push(Check::is_true("topologies equal at the end", equal));
             let name = "edit batches refused by the remote tissue";
-            checks.push(Check::is_zero(name, topology.edit_batches_refused, "batches"));
+            checks.push(Check::is_zero(
+                name,
+                topology.edit_batches_refused,
+                "batches",
+            ));
         }
         if let Some(recorded) = topology.edit_batches_recorded {
             let lost = Some(batches.saturating_sub(recorded));
