@@ -26,7 +26,8 @@ const CELLS_AHEAD: u8 = 3;
 const RISE_MPS2: f64 = 1.0;
 const FALL_MPS2: f64 = 50.0;
 
-/// Speed below which no place is looked up \[m/s\]: the limit falls within 4 ms of a faster motion.
+/// Speed below which no place is looked up and the limit does not change \[m/s\]. A limit that rose at rest needed 4 ms
+/// to fall again: a robot beside a wall met it with 0.116 m/s.
 const SLOW_MPS: f64 = 0.05;
 
 /// Speed below which a robot that the servo pushes counts as blocked \[m/s\].
@@ -127,14 +128,13 @@ impl Approach {
             let most_mps = guard.velocity_mps_max[axis];
             let limit_n = guard.contact_n_max[axis];
             let bounded_mps = approach_mps(limit_n, self.mass_kg[axis], params.wall_npm_max);
-            // places are those of the probe, and not of the gripper's jaws
-            let confirmed = is_free && axis < 3;
-            let goal_mps = if confirmed {
-                most_mps
-            } else {
-                bounded_mps.min(most_mps)
-            };
             let now_mps = self.speed_mps_max[axis];
+            // places are those of the probe, and not of the gripper's jaws
+            let goal_mps = match is_free.filter(|_| axis < 3) {
+                Some(true) => most_mps,
+                Some(false) => bounded_mps.min(most_mps),
+                None => now_mps,
+            };
             let (fall_mps, rise_mps) = (FALL_MPS2 * dt_s, RISE_MPS2 * dt_s);
             self.speed_mps_max[axis] = goal_mps
                 .clamp(now_mps - fall_mps, now_mps + rise_mps)
@@ -216,16 +216,16 @@ impl FreePlaces {
         }
     }
 
-    /// True if the places ahead of a port are confirmed, or if it is so slow that nothing depends on them.
-    fn leads(&self, port_m: &Axes, port_mps: &Axes) -> bool {
+    /// True if the places ahead of a port are confirmed; none if it is so slow that it leads nowhere.
+    fn leads(&self, port_m: &Axes, port_mps: &Axes) -> Option<bool> {
         let speed_mps = port_mps[..3].iter().map(|v| v * v).sum::<f64>().sqrt();
-        speed_mps < SLOW_MPS
-            || (1..=CELLS_AHEAD).all(|count| {
-                let ahead_s = f64::from(count) * CELL_M / speed_mps;
-                let (cell, index) =
-                    Self::cell(&core::array::from_fn(|a| port_m[a] + ahead_s * port_mps[a]));
-                self.cells[index] == cell
-            })
+        let is_confirmed = |count: u8| {
+            let ahead_s = f64::from(count) * CELL_M / speed_mps;
+            let (cell, index) =
+                Self::cell(&core::array::from_fn(|a| port_m[a] + ahead_s * port_mps[a]));
+            self.cells[index] == cell
+        };
+        (speed_mps >= SLOW_MPS).then(|| (1..=CELLS_AHEAD).all(is_confirmed))
     }
 }
 
@@ -275,10 +275,10 @@ mod tests {
         for mm in -20..20 {
             free.confirm(&at(1e-3 * f64::from(mm)));
         }
-        assert!(free.leads(&at(0.01), &down));
+        assert_eq!(free.leads(&at(0.01), &down), Some(true));
         free.forget(&at(0.005));
-        assert!(!free.leads(&at(0.01), &down));
-        assert!(free.leads(&at(0.01), &[0.0; AXES]), "it stands");
+        assert_eq!(free.leads(&at(0.01), &down), Some(false));
+        assert_eq!(free.leads(&at(0.01), &[0.0; AXES]), None, "it stands");
     }
 
     #[test]
