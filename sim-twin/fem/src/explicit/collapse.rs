@@ -40,10 +40,9 @@ impl ExplicitTissue {
                 ..ToolState::default()
             };
         }
+        self.loads.reset(&self.model.grids, &mut self.state.motions);
         let totals = self.energies();
         self.heat = 0.0;
-        // a demand that is not finite left masses that no load explains
-        self.loads.set_loaded(f32::INFINITY);
         self.state.demand = totals.demand;
         self.state.ledger = before.at_rest();
         self.update_masses();

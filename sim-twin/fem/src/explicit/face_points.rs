@@ -275,31 +275,22 @@ pub(super) fn from_axis(position: &[f32; 3], shaft: &[f32; 3]) -> [f32; 3] {
 #[inline(always)]
 fn depth(position: &[f32; 3], rod: &ToolRod) -> (f32, [f32; 3]) {
     let offset = from_axis(position, &rod.shaft);
-    let (across2, square2) = (
-        offset[0] * offset[0] + offset[1] * offset[1],
-        rod.radius * rod.radius,
-    );
-    let distance2 = across2 + offset[2] * offset[2];
+    let (distance2, square2) = (square(&offset), rod.radius * rod.radius);
+    // a point on the axis has no direction of its own: the surface comes from below
     let least = 1e-12 * square2;
-    let distance = if distance2 > least { distance2 } else { least }.sqrt();
-    // the surface comes from below: points far inside and above the axis have been penetrated
-    let penetrated = ((offset[2] > 0.0) & (across2 < 0.25 * square2)) | (distance2 <= least);
-    let depth = if penetrated {
-        rod.radius + offset[2]
-    } else {
-        rod.radius - distance
-    };
-    let inside = distance2 < square2;
+    let on_axis = distance2 <= least;
+    let distance = if on_axis { least } else { distance2 }.sqrt();
     let (mut normal, inverse) = ([0.0; 3], 1.0 / distance);
     for axis in 0..3 {
         let down = if axis == 2 { -1.0 } else { 0.0 };
-        normal[axis] = if penetrated {
+        normal[axis] = if on_axis {
             down
         } else {
             offset[axis] * inverse
         };
     }
-    (if inside { depth } else { 0.0 }, normal)
+    let depth = rod.radius - distance;
+    (if distance2 < square2 { depth } else { 0.0 }, normal)
 }
 
 #[inline(always)]

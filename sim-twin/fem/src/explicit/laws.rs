@@ -9,7 +9,7 @@
 
 use super::cells::{self, Buffer, ForcePass, ForceTarget, PassTotals};
 use super::face_points::square;
-use super::simd::{exponential, log_volume, logarithm, minor};
+use super::simd::{THIN, exponential, log_volume, logarithm, minor};
 use palpate_twin::law::{EXPONENT_MAX, LawFamily, Real};
 use std::fmt::Debug;
 
@@ -239,7 +239,9 @@ impl SimdLaw for NeoHookean {
     fn response(&self, h: [f32; 9], mu: f32, lambda: f32) -> LawResponse {
         let at = Kinematics::new(h);
         let (log, slope) = log_volume(at.j);
-        let wave = slope * slope * (1.0 - log).max(1.0);
+        // below `THIN` the logarithm is straight
+        let curved = if at.j > THIN { 1.0 - log } else { 1.0 };
+        let wave = slope * slope * curved.max(1.0);
         let mut wave_stiffness = [0.0; 3];
         for (a, wave_stiffness) in wave_stiffness.iter_mut().enumerate() {
             *wave_stiffness = square(&column(&at.c, a)) * wave;

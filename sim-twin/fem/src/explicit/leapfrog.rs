@@ -69,7 +69,7 @@ fn integrate_component<const LAST: bool>(
 ) -> f32 {
     let Inertia { mass, inverse_mass } = own;
     let unbounded = (*f * factors.kick_dt).mul_add(inverse_mass, *v);
-    // an infinite velocity becomes NaN as well, so that the energy shows the collapse
+    // an infinite velocity or place becomes NaN as well, so that the energy shows the collapse
     let kicked = unbounded.mul_add(0.0, clamp_magnitude(unbounded, factors.speed_max));
     let slowed = if LAST {
         kicked * factors.damping_factor
@@ -82,7 +82,7 @@ fn integrate_component<const LAST: bool>(
         return select_unpredictable(inverse_mass > 0.0, mass * speed * speed, 0.0);
     }
     let place = (speed.mul_add(factors.drift_dt, *u) + GRAIN) - GRAIN;
-    let bounded = clamp_magnitude(place, factors.displacement_max);
+    let bounded = place.mul_add(0.0, clamp_magnitude(place, factors.displacement_max));
     *u = own.if_free(bounded, *u, factors);
     *f = 0.0;
     0.0

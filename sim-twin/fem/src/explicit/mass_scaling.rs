@@ -16,10 +16,14 @@ use multiversion::multiversion;
 
 /// Demand over that at rest that the safety factor of the step covers.
 const DEMAND_COVERED: f32 = 1.15;
-/// Demand of a collapsed cell: squeezed to a twentieth.
-pub(super) const DEMAND_COLLAPSED: f32 = 400.0;
-/// Largest load of a valid press.
-const LOAD_SOUND_MAX: f32 = 16.0;
+/// Demand of a collapsed cell: stretched to ten times its size in each direction, and inverted.
+pub(super) const DEMAND_COLLAPSED: f32 = 1e6;
+/// Largest load of a slow press.
+pub(super) const LOAD_SOUND_MAX: f32 = 16.0;
+/// Mass per load beyond [`LOAD_SOUND_MAX`]: a cell may be squeezed further before its mass follows.
+const MARGIN: f32 = 1.5;
+/// Share of the mass beyond [`LOAD_SOUND_MAX`] that stays for another tick.
+const HELD: f32 = 0.95;
 
 /// Mass factors of the nodes of every grid; 1 without added mass.
 #[derive(Debug, Clone)]
@@ -51,7 +55,6 @@ impl MassLoads {
         motions: &mut [Motion],
     ) -> (f64, f64) {
         let all = self.changes(greatest);
-        self.set_loaded(greatest);
         if all {
             self.spread(grids, motions);
             for (index, hanging) in hanging_nodes.iter().enumerate().rev() {
@@ -66,6 +69,7 @@ impl MassLoads {
         for (grid, (motion, loads)) in grids.iter().zip(motions.iter_mut().zip(&self.nodes)) {
             set_masses(grid, loads, motion);
         }
+        self.find_loaded(grids, motions);
         (before, energy(grids, motions))
     }
 
@@ -86,9 +90,19 @@ impl MassLoads {
         }
     }
 
-    /// Records whether any node is loaded; needed after a state was copied.
-    pub(super) fn set_loaded(&mut self, greatest: f32) {
-        self.loaded = greatest > DEMAND_COVERED;
+    /// Finds whether any node is loaded; needed after a state was copied.
+    pub(super) fn find_loaded(&mut self, grids: &[Grid], motions: &[Motion]) {
+        let mut pairs = grids.iter().zip(motions);
+        self.loaded = pairs.any(|(grid, motion)| motion.mass != grid.mass);
+    }
+
+    /// Removes all loads, whatever they were.
+    pub(super) fn reset(&mut self, grids: &[Grid], motions: &mut [Motion]) {
+        for (grid, motion) in grids.iter().zip(motions) {
+            motion.mass.copy_from_slice(&grid.mass);
+            motion.inverse_mass.copy_from_slice(&grid.inverse_mass);
+        }
+        self.loaded = false;
     }
 }
 
@@ -111,6 +125,12 @@ fn raise(demands: &[f32], stiffened: &[f32], loads: &mut [f32]) {
         } else {
             DEMAND_COLLAPSED
         };
+        let beyond = own - LOAD_SOUND_MAX;
+        let own = if beyond > 0.0 {
+            beyond.mul_add(MARGIN, LOAD_SOUND_MAX)
+        } else {
+            own
+        };
         *load = if own > *load { own } else { *load };
     }
 }
@@ -125,6 +145,10 @@ fn set_masses(grid: &Grid, loads: &Field, motion: &mut Motion) {
     for ((((x, y), z), (mass, inverse_mass)), ((rest_mass, rest_inverse_mass), load)) in
         speeds.zip(masses).zip(rest)
     {
+        // NaN for a node without mass of its own
+        let held = HELD * *mass / rest_mass;
+        let held = if held > LOAD_SOUND_MAX { held } else { 1.0 };
+        let load = if held > *load { held } else { *load };
         let (bound, after) = (LOAD_SOUND_MAX * rest_mass, rest_mass * load);
         let least = if *mass > bound { *mass } else { bound };
         let slower = if after > least { least / after } else { 1.0 };

@@ -380,7 +380,7 @@ impl Clone for ExplicitTissue {
         copy.state = self.state.clone();
         (copy.extrapolator, copy.fallback) = (self.extrapolator, self.fallback.clone());
         copy.loads
-            .set_loaded(copy.state.demand * copy.state.stiffest);
+            .find_loaded(&copy.model.grids, &copy.state.motions);
         copy.update_surface();
         copy
     }
@@ -430,7 +430,7 @@ impl Tissue for ExplicitTissue {
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         snapshot.decode(&mut [&mut self.state, &mut self.extrapolator], None)?;
         self.loads
-            .set_loaded(self.state.demand * self.state.stiffest);
+            .find_loaded(&self.model.grids, &self.state.motions);
         self.update_surface();
         Ok(())
     }

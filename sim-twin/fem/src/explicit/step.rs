@@ -14,6 +14,7 @@ use super::friction;
 use super::grid::Grid;
 use super::jaws;
 use super::leapfrog::{self, StepFactors};
+use super::mass_scaling::LOAD_SOUND_MAX;
 use super::skin::{DueForces, ToolContact};
 use super::state::{BODIES, TOOLS, ToolState};
 use super::tool_path::ToolPath;
@@ -25,8 +26,14 @@ use std::sync::Arc;
 
 /// Longest accepted tick \[s\].
 const DT_MAX_S: f64 = 1e-2;
-/// Largest velocity of a node, over the speed of pressure waves.
-const SPEED_MAX_RATIO: f64 = 2.0;
+/// Largest velocity of a node: over the speed of the slowest shear wave, and at least this \[m/s\]. A tool that moves
+/// through tissue faster than that is swept (see [`super::collapse`]).
+const SPEED_MAX_RATIO: f64 = 3.0;
+const SPEED_MAX_MPS: f64 = 1.0;
+
+/// Demand, and displacement of a tool in a tick over the shortest edge, beyond which cells are squeezed fast.
+const DEMAND_FAST: f32 = 8.0;
+const DISPLACEMENT_FAST: f64 = 0.1;
 
 /// Energy below which an untouched tissue is set to rest, over that of one cell under unit strain: 1e-9 of
 /// the energy of a press.
@@ -294,6 +301,14 @@ impl ExplicitTissue {
         dissipated
     }
 
+    /// True if cells may be squeezed much further within the tick: their masses then follow in every sub-step.
+    fn is_squeezed_fast(&self, paths: &[Option<ToolPath>; BODIES]) -> bool {
+        let greatest = self.state.demand * self.state.stiffest;
+        let moved = paths.iter().flatten().map(|path| path.displacement.norm());
+        greatest > LOAD_SOUND_MAX
+            || (greatest > DEMAND_FAST && moved.fold(0.0, f64::max) > DISPLACEMENT_FAST)
+    }
+
     fn run_substeps(&mut self, paths: &[Option<ToolPath>; BODIES], plan: &Plan) {
         let slowest = self.model.slowest;
         // impulses on the tools and their moments, summed over the tick
@@ -304,6 +319,7 @@ impl ExplicitTissue {
         // friction demands all of the normal force
         let with_friction = paths.iter().flatten().any(|path| path.friction > 0.0);
         let mut contacts = [ToolContact::default(); BODIES];
+        let follows = self.is_squeezed_fast(paths);
         for substep in 0..plan.substeps {
             self.integrate_due::<false>(class_of(substep, slowest), plan);
             let now = substep + 1;
@@ -320,7 +336,7 @@ impl ExplicitTissue {
                 dt: plan.dt,
                 sum_all: with_friction,
             };
-            if last {
+            if last || follows {
                 totals = self.add_due_forces::<true>(&due);
             } else {
                 self.add_due_forces::<false>(&due);
@@ -334,6 +350,10 @@ impl ExplicitTissue {
             for (sum, contact) in sums.iter_mut().zip(&contacts) {
                 sum[0] += f64::from(weight) * Vec3::from(contact.impulse);
                 sum[1] += f64::from(weight) * Vec3::from(contact.angular_impulse);
+            }
+            if follows && !last {
+                self.state.demand = self.state.demand.max(totals.demand);
+                self.update_masses();
             }
         }
         let dissipated = self.integrate_due::<true>(slowest, plan);
@@ -446,7 +466,10 @@ impl Model {
             kick_dt: f32::of(plan.dt),
             drift_dt: f32::of(plan.dt * f64::from(1_u32 << class)),
             damping_factor: f32::of(self.damping_factor(plan)),
-            speed_max: f32::of(SPEED_MAX_RATIO * self.wave),
+            speed_max: f32::of(
+                (SPEED_MAX_RATIO * self.slowest_shear_wave)
+                    .max(SPEED_MAX_MPS * self.time_s / self.length_m),
+            ),
             displacement_max: f32::of(self.extent),
             lowest: std::hint::black_box(f32::NEG_INFINITY),
         }
