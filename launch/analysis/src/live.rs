@@ -21,7 +21,7 @@ use palpate_transport::trace::{Side, TickRecord};
 use crate::conclusion::{self, Conclusion, Evidence};
 use crate::metrics::{DirectionCounts, NetworkFrameCounts, OnewayTruth, SessionFacts, norm_xyz};
 use crate::progress::Progress;
-use crate::summary::{Ending, ServoSummary, TopologySummary};
+use crate::summary::{Ending, ServoSummary, Summary, TopologySummary};
 use crate::{Failure, truth, virtual_run};
 
 /// Default host on which a side listens, or dials.
@@ -98,6 +98,8 @@ fn outcome_facts(
         bare_timer_us_p99: outcome.bare_timer_us_p99,
         ..servo(reports, 2)
     };
+    let recorded = outcome.master.len() + outcome.slave.len();
+    state_unrecorded(reports, recorded, &mut facts.prefilled);
     facts.prefilled.topology = TopologySummary {
         links_cut: Some(outcome.links_cut),
         strokes_recorded: Some(outcome.edit_batches_recorded),
@@ -179,6 +181,8 @@ pub fn judge_side(
         ..facts(config, side.name(), &recording.master)?
     };
     facts.prefilled.servo = servo(&[report], 1);
+    let recorded = recording.master.len() + recording.slave.len();
+    state_unrecorded(&[report], recorded, &mut facts.prefilled);
     facts.prefilled.topology = TopologySummary::of(&recording);
     let mut remarks = refusals(&[report]);
     remarks.extend(peer_change_note(report));
@@ -254,6 +258,19 @@ fn servo(reports: &[&SideReport], sides: usize) -> ServoSummary {
         missed_ticks: total(|servo| servo.missed),
         records_lost: total(|servo| servo.records_lost),
         ..ServoSummary::default()
+    }
+}
+
+/// States a recording that ended before its side as a fault, and counts the ticks that it lacks.
+fn state_unrecorded(reports: &[&SideReport], recorded: usize, summary: &mut Summary) {
+    let failures = reports
+        .iter()
+        .filter_map(|report| report.recording_failure.as_ref());
+    let words = failures.map(|why| format!("recording ended early: {why}"));
+    summary.safety.faults.extend(words);
+    if !summary.safety.faults.is_empty() {
+        let ticks: u64 = reports.iter().map(|report| report.servo.ticks).sum();
+        summary.servo.records_lost = Some(ticks.saturating_sub(recorded as u64));
     }
 }
 
