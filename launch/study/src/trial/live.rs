@@ -91,7 +91,7 @@ pub(super) fn fill(
     }
     if let Some(fault) = trial.conditions[planned.condition].process {
         let ended = process_fault::run(&config, fault, &out, stop)?;
-        let summary = ended.map(|ended| fault_checks::judge(fault, ended));
+        let summary = ended.map(|ended| fault_checks::judge(&config, fault, ended));
         let row = |summary| TrialRow::of_session(trial, planned.index, &summary);
         return Ok(summary.transpose()?.map(row));
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use palpate_analysis::Failure;
 use palpate_analysis::summary::{Check, Summary};
+use palpate_session::config::Config;
 use palpate_session::record;
 use palpate_session::run::SideReport;
 use palpate_session::run::side::RECORDING;
@@ -26,8 +27,8 @@ const STANDS_M: f64 = 0.5e-3;
 /// Longest time from the last frame to a hand without a relayed force \[s\].
 const FADES_S: f64 = 0.4;
 
-/// Force up to which a hand is free \[N\]: that of the handle's damping.
-const FREE_N: f64 = 0.3;
+/// Power on one axis from which a force pushes the hand \[W\]; damping takes power.
+const PUSH_W: f64 = 1e-3;
 
 /// Shortest silence that counts as one.
 const SILENCE: Span = Span(800_000_000);
@@ -127,7 +128,11 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
 ///
 /// # Errors
 /// [`Failure::Refused`] naming a file that cannot be read.
-pub(super) fn judge(fault: ProcessFault, ended: Vec<EndedSide>) -> Result<Summary, Failure> {
+pub(super) fn judge(
+    config: &Config,
+    fault: ProcessFault,
+    ended: Vec<EndedSide>,
+) -> Result<Summary, Failure> {
     let sides = ended.into_iter().map(LeftSide::read);
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
     let mut checks = Vec::new();
@@ -151,11 +156,16 @@ pub(super) fn judge(fault: ProcessFault, ended: Vec<EndedSide>) -> Result<Summar
                 let name = "time until the robot stands";
                 Check::at_most(name, side.settles_s(moved), STANDS_S, "s")
             }
+            // a twin is local, and its force goes on
+            Side::Master if config.coupling.needs_twin() => continue,
             Side::Master => {
                 let pushed = |one: &TickRecord, _: &TickRecord| {
-                    largest(one.port_force_n.into_iter()) > FREE_N
+                    let axes = one.port_force_n.iter().zip(&one.velocity_mps);
+                    axes.map(|(force_n, mps)| -force_n * mps)
+                        .fold(0.0, f64::max)
+                        > PUSH_W
                 };
-                let name = "time until the hand is free";
+                let name = "time until the hand feels only damping";
                 Check::at_most(name, side.settles_s(pushed), FADES_S, "s")
             }
         });
