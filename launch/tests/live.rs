@@ -202,7 +202,8 @@ fn full_disk_ends_the_recording_and_not_the_session() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     let (summary, recording) = (sides::summary(&master_out), records(&master_out));
     let faults = summary["safety"]["faults"].to_string();
-    assert!(faults.contains("recording ended early"), "{faults}");
+    let cause = "recording ended early: writing the recording: File too large";
+    assert!(faults.contains(cause), "{faults}");
     let text = std::fs::read_to_string(master_out.join("side.json"));
     let report: serde_json::Value = serde_json::from_str(&text.expect("a report")).expect("JSON");
     let (ticks, kept) = (

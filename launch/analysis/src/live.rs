@@ -100,6 +100,9 @@ fn outcome_facts(
     };
     let recorded = outcome.master.len() + outcome.slave.len();
     state_unrecorded(reports, recorded, &mut facts.prefilled);
+    let failure = outcome.recording_failure.iter();
+    let failure = failure.map(|why| format!("recording is not whole: {why}"));
+    facts.prefilled.safety.faults.extend(failure);
     facts.prefilled.topology = TopologySummary {
         links_cut: Some(outcome.links_cut),
         strokes_recorded: Some(outcome.edit_batches_recorded),
@@ -160,7 +163,9 @@ fn ran_to_end(outcome: &RunOutcome) -> Vec<(&'static str, bool)> {
     let ran = |side| !outcome.lost_sides.iter().any(|(lost, _)| *lost == side);
     let sides = [Side::Master, Side::Slave].map(|side| (side.name(), ran(side)));
     let emulator = outcome.emulator_ran.map(|ran| ("emulated network", ran));
-    sides.into_iter().chain(emulator).collect()
+    let recording = outcome.recording_failure.iter();
+    let recording = recording.map(|_| ("recording", false));
+    sides.into_iter().chain(emulator).chain(recording).collect()
 }
 
 /// Judges the recording of one side; without the other, the channel is not judged.

@@ -183,8 +183,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
         input,
         recording_failure: recorded.err().map(|error| error.to_string()),
     };
-    write(&report, &options.out.join(SIDE_REPORT))?;
-    Ok(Some(report))
+    write(&report, &options.out.join(SIDE_REPORT)).map(|()| Some(report))
 }
 
 /// Writes a report as formatted JSON.

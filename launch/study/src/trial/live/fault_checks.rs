@@ -41,7 +41,7 @@ const FOLLOWING_MIN: f64 = 1000.0;
 const RECORDS_MIN: f64 = 1000.0;
 
 /// Side with its files.
-struct LeftSide {
+struct JudgedSide {
     name: String,
     ended: EndedSide,
     records: Vec<TickRecord>,
@@ -49,7 +49,7 @@ struct LeftSide {
     judged: Option<(Summary, SideReport)>,
 }
 
-impl LeftSide {
+impl JudgedSide {
     fn read(ended: EndedSide) -> Result<Self, Failure> {
         let unreadable = |path: &Path, error: &dyn std::fmt::Display| {
             Failure::Refused(format!("{}: {error}", path.display()))
@@ -133,7 +133,7 @@ pub(super) fn judge(
     fault: ProcessFault,
     ended: Vec<EndedSide>,
 ) -> Result<Summary, Failure> {
-    let sides = ended.into_iter().map(LeftSide::read);
+    let sides = ended.into_iter().map(JudgedSide::read);
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
     let mut checks = Vec::new();
     for side in &sides {
@@ -182,7 +182,7 @@ pub(super) fn judge(
 }
 
 /// States what one side left.
-fn state_side(fault: ProcessFault, side: &LeftSide, checks: &mut Vec<Check>) {
+fn state_side(fault: ProcessFault, side: &JudgedSide, checks: &mut Vec<Check>) {
     let (name, count) = (&side.name, side.records.len() as f64);
     let of = format!("{name}: ticks in the recording");
     checks.push(Check::at_least(&of, Some(count), RECORDS_MIN, "ticks"));
@@ -226,7 +226,7 @@ fn state_side(fault: ProcessFault, side: &LeftSide, checks: &mut Vec<Check>) {
 }
 
 /// States that a side goes on after the fault.
-fn state_going_on(side: &LeftSide, checks: &mut Vec<Check>) {
+fn state_going_on(side: &JudgedSide, checks: &mut Vec<Check>) {
     let name = &side.name;
     let frames = side.lately(|pair| pair[1].received_count != pair[0].received_count);
     let of = format!("{name}: frames in the last 2 s");

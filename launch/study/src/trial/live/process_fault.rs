@@ -41,7 +41,7 @@ pub(crate) enum ProcessFaultKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ProcessFault {
-    /// What happens.
+    /// Kind of the fault.
     #[serde(rename = "fault")]
     pub(crate) kind: ProcessFaultKind,
     /// Side to which it happens.
@@ -77,8 +77,9 @@ impl ProcessFault {
     }
 }
 
-/// Time of the fault after both sides have begun.
-pub(super) const AT: Span = Span(3_000_000_000);
+/// Time of the fault after both sides have begun: the hand of the trial `faults-live` is then about halfway down, at its
+/// fastest.
+const AT: Span = Span(3_350_000_000);
 
 /// Length of a stop, or time before a new start.
 const PAUSE: Span = Span(1_500_000_000);
@@ -100,7 +101,7 @@ struct FaultedSide {
     child: Child,
 }
 
-/// What a side left.
+/// Result of a side that has ended.
 #[derive(Debug)]
 pub(super) struct EndedSide {
     /// The side.
