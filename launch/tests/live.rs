@@ -182,6 +182,54 @@ fn killed_side_ends_the_session_and_is_named() {
 }
 
 #[test]
+fn full_disk_ends_the_recording_and_not_the_session() {
+    let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
+    let [master_out, slave_out] = ["master", "slave"].map(|name| folder.path().join(name));
+    let slave = sides::slave(&slave_out, &ports, &[]);
+    // files of this size are what the side may write: a write beyond it fails
+    let limited = format!(
+        "trap '' XFSZ; ulimit -f 1000; exec {} master -q --no-console --duration 6 \
+         --tissue sheet-lump --twin sheet --set {} --out {}",
+        env!("CARGO_BIN_EXE_palpate"),
+        ports.set(),
+        master_out.display()
+    );
+    let output = Command::new("sh").args(["-c", &limited]).output();
+    let output = output.expect("a shell");
+    slave.interrupt();
+    let other = slave.end();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let (summary, recording) = (sides::summary(&master_out), records(&master_out));
+    let faults = summary["safety"]["faults"].to_string();
+    let cause = "recording ended early: writing the recording: File too large";
+    assert!(faults.contains(cause), "{faults}");
+    let text = std::fs::read_to_string(master_out.join("side.json"));
+    let report: serde_json::Value = serde_json::from_str(&text.expect("a report")).expect("JSON");
+    let (ticks, kept) = (
+        report["servo"]["ticks"].as_u64(),
+        recording.master.len() as u64,
+    );
+    assert!(ticks > Some(5000) && kept > 1000, "{ticks:?} {kept}");
+    // what is lost is counted, and the check fails
+    let lost = summary["servo"]["records_lost"].as_u64();
+    assert_eq!(lost.map(|lost| lost + kept), ticks, "{summary}");
+    assert_eq!(failed_checks(&summary), ["records lost"], "{summary}");
+    // the other side received all frames
+    assert!(other.summary()["link"]["frames_used_fwd"].as_u64() > Some(4000));
+}
+
+/// Names of the checks of a summary that did not hold, but those that only a loaded machine breaks.
+fn failed_checks(summary: &serde_json::Value) -> Vec<&str> {
+    let checks = summary["checks"].as_array().expect("checks").iter();
+    let failed = checks.filter(|check| check["held"] == false);
+    let names = failed.map(|check| check["name"].as_str().expect("a name"));
+    names
+        .filter(|name| !["share of the ticks missed", "limit cycles"].contains(name))
+        .collect()
+}
+
+#[test]
 fn disagreeing_sides_refuse_and_name_the_field() {
     let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [master, slave] = ["master", "slave"].map(|name| folder.path().join(name));

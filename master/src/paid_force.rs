@@ -30,8 +30,8 @@ pub(crate) struct ForcePayment<'a> {
     pub release_s: f64,
     /// Index of the axis.
     pub axis: usize,
-    /// Velocity of the handle \[m/s\].
-    pub velocity_mps: f64,
+    /// Velocity of the handle that lasts beyond this tick \[m/s\]: zero if it may be noise.
+    pub steady_mps: f64,
     /// Time since the previous tick \[s\].
     pub dt_s: f64,
 }
@@ -59,11 +59,11 @@ impl ForcePayment<'_> {
     fn within_energy(&self, demand_n: f64) -> (f64, u32) {
         let share = self.payable_share(demand_n);
         let repay_nspm = self.tank.map_or(0.0, |tank| {
-            tank.repayment_nspm(self.axis, self.velocity_mps, self.dt_s, REPAY_NSPM_MAX)
+            tank.repayment_nspm(self.axis, self.steady_mps, self.dt_s, REPAY_NSPM_MAX)
         });
         let events = (EventFlags::TANK_LIMITED * u32::from(share < 1.0))
             | (EventFlags::DEBT_DAMPING * u32::from(repay_nspm > 0.0));
-        (demand_n * share + repay_nspm * self.velocity_mps, events)
+        (demand_n * share + repay_nspm * self.steady_mps, events)
     }
 
     /// Fraction of a force that the tank can pay, 0 to 1.
@@ -110,7 +110,7 @@ mod tests {
             },
             release_s: HOLD.hold_s,
             axis: 0,
-            velocity_mps,
+            steady_mps: velocity_mps,
             dt_s: 1e-3,
         };
         payment.pay(wanted_n, last_n, 1e-3)

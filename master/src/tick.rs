@@ -62,7 +62,7 @@ pub struct MasterState {
     last_read: Option<Time>,
     /// Holds of the next force, by axis.
     force_holds: [ForceHold; AXES],
-    /// Velocity of the handle, smoothed for the friction that charges the tank \[m/s\].
+    /// Velocity of the handle, smoothed for the friction that charges the tank and the damping that repays it \[m/s\].
     smooth_velocity_mps: Axes,
     tank: EnergyTank,
     method: MasterEnd,
@@ -414,7 +414,7 @@ impl MasterState {
             hold: &self.force_holds[axis],
             release_s: self.force_hold_s_max,
             axis,
-            velocity_mps: velocity,
+            steady_mps: steady_mps(velocity, handle.smoothed_mps),
             dt_s,
         };
         let (force_n, events) = payment.pay(demand, last, slew_s);
@@ -581,6 +581,15 @@ const ENDLESS_HOLD_S: f64 = 0.02;
 /// Acceleration of the handle that a hand, and the other axes of an arm, may cause against the port's
 /// force \[m/s^2\] (ours: 4 g).
 const HAND_MPS2: f64 = 40.0;
+
+/// Velocity that is certain to last \[m/s\]: the lesser of the velocity and the smoothed one, if they agree in direction.
+/// A step of a noisy encoder is followed by a step back, in which a damping force returns energy.
+fn steady_mps(velocity_mps: f64, smoothed_mps: f64) -> f64 {
+    if velocity_mps * smoothed_mps <= 0.0 {
+        return 0.0;
+    }
+    velocity_mps.signum() * velocity_mps.abs().min(smoothed_mps.abs())
+}
 
 /// Time over which the handle's velocity is smoothed for the friction that charges the tank \[s\]: one step of a
 /// 0.03 mm encoder must not make the force rattle in a resting hand.

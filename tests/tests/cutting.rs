@@ -543,3 +543,36 @@ fn a_recording_of_cutting_replays_bit_for_bit() {
         assert_eq!(last(&replayed.slave), last(&recording.slave));
     }
 }
+
+/// A blade that opens voxels, and a press into the cut.
+const INCISION: &str = r#"
+duration_s = 4.5
+tissue = "linked-nodule"
+twin = "linked-nodule"
+master.predict.tool_radius_m = 0.004
+operator.phantom.encoder_noise_m = 3e-5
+robot.palpator.encoder_noise_m = 1e-5
+[operator.script]
+kind = "procedure"
+tool_radius_m = 0.004
+clearance_m = 0.002
+speed_mps = 0.1
+work_mps = 0.04
+step = [
+    { kind = "incise", path_m = [[-0.005, 0.0, 0.0], [0.012, 0.0, 0.0]], depth_m = 0.004 },
+    { kind = "press", site_m = [0.003, 0.0], depth_m = 0.004, speed_mps = 0.04 },
+]
+"#;
+
+/// A debt of the tank was repaid by a damping on the noise of the encoder, which made more debt.
+#[test]
+fn issue_repayment_on_encoder_noise_generated_energy() {
+    for mode in [Mode::Pspm, Mode::Mmt, Mode::Auto] {
+        let mut config = Config::parse(INCISION, "incision").expect("valid");
+        config.coupling.mode = mode;
+        let traces = run(&config);
+        let verdict = audited(&traces.master, &traces.slave);
+        let energies_j = verdict.min_channel_energy_per_axis_j;
+        assert_eq!(verdict.violations, 0, "{mode:?}: {energies_j:?} J");
+    }
+}

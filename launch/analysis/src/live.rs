@@ -21,7 +21,7 @@ use palpate_transport::trace::{Side, TickRecord};
 use crate::conclusion::{self, Conclusion, Evidence};
 use crate::metrics::{DirectionCounts, NetworkFrameCounts, OnewayTruth, SessionFacts, norm_xyz};
 use crate::progress::Progress;
-use crate::summary::{Ending, ServoSummary, TopologySummary};
+use crate::summary::{Ending, ServoSummary, Summary, TopologySummary};
 use crate::{Failure, truth, virtual_run};
 
 /// Default host on which a side listens, or dials.
@@ -98,6 +98,11 @@ fn outcome_facts(
         bare_timer_us_p99: outcome.bare_timer_us_p99,
         ..servo(reports, 2)
     };
+    let recorded = outcome.master.len() + outcome.slave.len();
+    state_unrecorded(reports, recorded, &mut facts.prefilled);
+    let failure = outcome.recording_failure.iter();
+    let failure = failure.map(|why| format!("recording is not whole: {why}"));
+    facts.prefilled.safety.faults.extend(failure);
     facts.prefilled.topology = TopologySummary {
         links_cut: Some(outcome.links_cut),
         edit_batches_recorded: Some(outcome.edit_batches_recorded),
@@ -158,7 +163,9 @@ fn ran_to_end(outcome: &RunOutcome) -> Vec<(&'static str, bool)> {
     let ran = |side| !outcome.lost_sides.iter().any(|(lost, _)| *lost == side);
     let sides = [Side::Master, Side::Slave].map(|side| (side.name(), ran(side)));
     let emulator = outcome.emulator_ran.map(|ran| ("emulated network", ran));
-    sides.into_iter().chain(emulator).collect()
+    let recording = outcome.recording_failure.iter();
+    let recording = recording.map(|_| ("recording", false));
+    sides.into_iter().chain(emulator).chain(recording).collect()
 }
 
 /// Judges the recording of one side; without the other, the channel is not judged.
@@ -179,6 +186,8 @@ pub fn judge_side(
         ..facts(config, side.name(), &recording.master)?
     };
     facts.prefilled.servo = servo(&[report], 1);
+    let recorded = recording.master.len() + recording.slave.len();
+    state_unrecorded(&[report], recorded, &mut facts.prefilled);
     facts.prefilled.topology = TopologySummary::of(&recording);
     let mut remarks = refusals(&[report]);
     remarks.extend(peer_change_note(report));
@@ -254,6 +263,19 @@ fn servo(reports: &[&SideReport], sides: usize) -> ServoSummary {
         missed_ticks: total(|servo| servo.missed),
         records_lost: total(|servo| servo.records_lost),
         ..ServoSummary::default()
+    }
+}
+
+/// States a recording that ended before its side as a fault, and counts the ticks that it lacks.
+fn state_unrecorded(reports: &[&SideReport], recorded: usize, summary: &mut Summary) {
+    let failures = reports
+        .iter()
+        .filter_map(|report| report.recording_failure.as_ref());
+    let words = failures.map(|why| format!("recording ended early: {why}"));
+    summary.safety.faults.extend(words);
+    if !summary.safety.faults.is_empty() {
+        let ticks: u64 = reports.iter().map(|report| report.servo.ticks).sum();
+        summary.servo.records_lost = Some(ticks.saturating_sub(recorded as u64));
     }
 }
 

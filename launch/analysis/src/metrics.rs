@@ -100,7 +100,7 @@ pub struct NetworkFrameCounts {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionFacts {
     /// Values of the summary that are known before measurement: command, seed, hash, ending, kind of twin and cost of
-    /// its steps, servo statistics outside the records, links cut and edit batches recorded.
+    /// its steps, servo statistics outside the records, links cut, edit batches recorded, and faults outside the records.
     pub prefilled: Summary,
     /// Coupling method that ran, as on the command line; all of them if the session switched, as
     /// [`palpate_session::config::Config::modes`] writes them.
@@ -187,6 +187,10 @@ pub fn measure(traces: &Traces<'_>, audit: &Audit, tally: &Tally, facts: &Sessio
     let energies_j = traces.master.iter().map(|r| r.tissue_energy_j);
     let least_j = energies_j.reduce(f64::min);
     let hand_j = tally.accounts.hand_j();
+    let mut safety = tally.safety();
+    safety
+        .faults
+        .extend(facts.prefilled.safety.faults.iter().cloned());
     let passivity = PassivitySummary {
         hand_energy_min_j: hand_j.map(|[least_j, _]| least_j),
         hand_energy_end_j: hand_j.map(|[_, end_j]| end_j),
@@ -215,7 +219,7 @@ pub fn measure(traces: &Traces<'_>, audit: &Audit, tally: &Tally, facts: &Sessio
             fallback_ticks: (ticks_by_side.master > 0).then_some(tally.fallback_ticks),
             ..loops::servo(traces, facts)
         },
-        safety: tally.safety(),
+        safety,
         rehearsal: facts
             .rehearsal
             .as_ref()

@@ -96,7 +96,7 @@ pub enum RecordError {
         difference: String,
     },
     /// MCAP could not be written.
-    #[error("writing the recording: {0}")]
+    #[error("writing the recording: {}", cause(.0))]
     Write(#[from] mcap::McapError),
     /// A message could not be encoded.
     #[error("writing the recording: {0}")]
@@ -132,6 +132,14 @@ pub struct RecordedChange {
     pub tick: u64,
     /// The change.
     pub change: CouplingChange,
+}
+
+/// Cause of a failed write: the error of the system, if it is one.
+fn cause(error: &mcap::McapError) -> String {
+    match error {
+        mcap::McapError::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// Writer of one recording.

@@ -69,12 +69,13 @@ impl Check {
 
     /// States `value >= limit`. An unknown value or NaN fails.
     #[must_use]
-    pub(crate) fn at_least(name: &str, value: Option<f64>, limit: f64, unit: &str) -> Self {
+    pub fn at_least(name: &str, value: Option<f64>, limit: f64, unit: &str) -> Self {
         Self::new(name, value, CheckBound::AtLeast, limit, unit)
     }
 
     /// States that a condition is true. An unknown condition fails.
-    pub(crate) fn is_true(name: &str, value: Option<bool>) -> Self {
+    #[must_use]
+    pub fn is_true(name: &str, value: Option<bool>) -> Self {
         let value = value.map(|yes| f64::from(u8::from(yes)));
         Self::at_least(name, value, 1.0, "of 1")
     }

@@ -38,7 +38,7 @@ use crate::monitor::coupling_change::CouplingChange;
 use crate::monitor::side_monitor::{MonitorCells, SideMonitor, SnapshotSender};
 use crate::monitor::surface::{self, SurfaceSampler, TwinSurface};
 use crate::pipeline::{self, MasterPipeline, TickInputs};
-use crate::record::{self, RecordedChange, Recorder};
+use crate::record::{self, RecordError, RecordedChange, Recorder};
 use crate::replay::bitwise;
 use crate::table_cache;
 
@@ -77,6 +77,9 @@ pub struct SideReport {
     /// Report on the input device that drove the handle, if any.
     #[serde(default)]
     pub input: Option<InputReport>,
+    /// Reason why the recording ended before the side, such as a full disk.
+    #[serde(default)]
+    pub recording_failure: Option<String>,
 }
 
 /// Status of a running side for its supervisor, one line of JSON each time.
@@ -171,16 +174,16 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     drop(ending);
     join("sender", sending)?;
     join("edits", edit_thread)?;
-    join("recorder", recording)??;
+    let recorded = join("recorder", recording)?;
     let report = SideReport {
         servo,
         bus: bus.counts(),
         codec: config.codec,
         codec_note: agreed.note.map(|note| note.to_string()),
         input,
+        recording_failure: recorded.err().map(|error| error.to_string()),
     };
-    write(&report, &options.out.join(SIDE_REPORT))?;
-    Ok(Some(report))
+    write(&report, &options.out.join(SIDE_REPORT)).map(|()| Some(report))
 }
 
 /// Writes a report as formatted JSON.
@@ -465,11 +468,14 @@ struct RecorderInputs {
 
 impl RecorderInputs {
     /// Records until the side has ended.
+    ///
+    /// # Errors
+    /// [`RecordError`], as on a full disk: the recording ends, and the side goes on.
     fn run(
         mut self,
         mut recorder: Recorder<BufWriter<File>>,
         ended: &AtomicBool,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), RecordError> {
         loop {
             let last = ended.load(Ordering::Acquire);
             while let Some((made_ns, batch)) = self.edit_records.pop() {
@@ -483,8 +489,7 @@ impl RecorderInputs {
                 recorder.push(&record)?;
             }
             if last {
-                recorder.finish(None)?;
-                return Ok(());
+                return recorder.finish(None);
             }
             sleep_for(POLL_PERIOD);
         }

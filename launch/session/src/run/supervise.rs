@@ -61,6 +61,8 @@ pub struct RunOutcome {
     pub lost_sides: Vec<(Side, String)>,
     /// Damage of the recordings, in words.
     pub damage: Vec<String>,
+    /// Reason why the recording of both sides is not whole, such as a full disk.
+    pub recording_failure: Option<String>,
     /// Lateness of a bare timer in the same time, 99th percentile \[us\]; `None` if too short.
     pub bare_timer_us_p99: Option<f64>,
     /// Network that the lab built, with the reason, in words.
@@ -185,8 +187,8 @@ pub fn supervise(
     }
     let merged = options.out.join(RECORDING);
     let file = File::create(&merged).map_err(file_error(&merged))?;
-    // both sides of this lab read the same clock of the same kernel
-    record::merge(&operator, &remote, Span(0), BufWriter::new(file))?;
+    // both sides of this lab read the same clock of the same kernel; a full disk must not hide what is known
+    let written = record::merge(&operator, &remote, Span(0), BufWriter::new(file));
     let damage = [
         damage(Side::Master, &operator),
         damage(Side::Slave, &remote),
@@ -200,6 +202,7 @@ pub fn supervise(
         slave_report,
         lost_sides: lost,
         damage: damage.into_iter().flatten().collect(),
+        recording_failure: written.err().map(|error| error.to_string()),
         bare_timer_us_p99,
         network,
         emulator_ran,

@@ -52,7 +52,8 @@ impl RowCheck {
 }
 
 impl Trial {
-    /// Checks of a session for its row; none unless its condition was drawn.
+    /// Checks of a session for its row; none unless its condition was drawn, or has a fault of a process: nothing else
+    /// keeps what such a row was judged by.
     pub(super) fn row_checks(&self, summary: &Summary) -> Vec<RowCheck> {
         let copy = |check: &Check| RowCheck {
             name: check.name.clone(),
@@ -62,8 +63,9 @@ impl Trial {
             value: check.value,
             limit: check.limit,
         };
-        let drawn = self.refused.is_some();
-        let checks = summary.checks.iter().filter(|_| drawn);
+        let faulted = self.conditions.iter().any(|one| one.process.is_some());
+        let kept = self.refused.is_some() || faulted;
+        let checks = summary.checks.iter().filter(|_| kept);
         checks.map(copy).collect()
     }
 }

@@ -5,6 +5,7 @@
 use palpate_session::config::Config;
 
 use super::field;
+use super::live::process_fault::{self, ProcessFault};
 use super::person::draw_number;
 use crate::messages::wrong;
 
@@ -20,6 +21,8 @@ pub struct Condition {
     pub values: FieldValues,
     /// Network profile that it sets, whose cuts every seed draws anew.
     pub profile: Option<toml::Value>,
+    /// Fault of a process of its live sessions, if any.
+    pub(crate) process: Option<ProcessFault>,
     /// Resulting configuration, except for the seed.
     pub config: Config,
 }
@@ -57,13 +60,16 @@ impl Condition {
             }
         }
         let mut config = base.clone();
+        let process = ProcessFault::read(&values).map_err(|error| format!("{place}, {error}"))?;
         let each = values.iter().map(|(field, value)| (field.as_str(), value));
+        let each = each.filter(|(field, _)| !process_fault::is_field(field));
         field::set_all(&mut config, each)
             .map_err(|(field, error)| format!("{place}, {field}: {error}"))?;
         let profile = values.iter().find(|(field, _)| field == field::PROFILE);
         Ok(Self {
             name,
             profile: profile.map(|(_, value)| value.clone()),
+            process,
             values,
             config,
         })

@@ -175,6 +175,17 @@ impl Trial {
         read.transparency.iter().try_for_each(ToneSweep::validate)?;
         refuse_unused_fields(&read, text)?;
         let all = AllConditions::read(&read, seeds[0], seeds.len().saturating_mul(repeats))?;
+        let mut conditions = all.conditions.iter();
+        if read.clock == TrialClock::Virtual
+            && let Some(fault) = conditions.find_map(|one| one.process)
+        {
+            let found = format!("{:?}", fault.kind);
+            return Err(wrong(
+                "process.fault",
+                found,
+                "clock = \"live\", as virtual time has no processes",
+            ));
+        }
         let mut fields = all.fields;
         for (name, _) in all.conditions.iter().flat_map(|one| &one.values) {
             if !fields.contains(name) {

@@ -16,6 +16,9 @@ use palpate_transport::trace::Side;
 
 use super::{PlannedRow, Trial, TrialRow};
 
+mod fault_checks;
+pub(crate) mod process_fault;
+
 /// Folder of the sessions in the folder of the trial.
 const FOLDER: &str = "live";
 
@@ -85,6 +88,12 @@ pub(super) fn fill(
         // remains of a kill: an unfinished row is run anew
         std::fs::remove_dir_all(&out)
             .map_err(|error| Failure::Refused(format!("{}: {error}", out.display())))?;
+    }
+    if let Some(fault) = trial.conditions[planned.condition].process {
+        let ended = process_fault::run(&config, fault, &out, stop)?;
+        let summary = ended.map(|ended| fault_checks::judge(&config, fault, ended));
+        let row = |summary| TrialRow::of_session(trial, planned.index, &summary);
+        return Ok(summary.transpose()?.map(row));
     }
     let options = RunOptions {
         out,

@@ -142,10 +142,13 @@ impl Trial {
         add(&format!("{:?}", self.matrix));
         let mut scenes: Vec<(&str, &'static str)> = Vec::new();
         for Condition {
-            name: own, config, ..
+            name: own,
+            process,
+            config,
+            ..
         } in &self.conditions
         {
-            add(&format!("{own:?}"));
+            add(&format!("{own:?} {process:?}"));
             add(&config.to_toml());
             let towards = config.towards.iter().map(|name| (name.as_str(), "towards"));
             let both = [(config.tissue.as_str(), "tissue"), (&config.twin, "twin")];

@@ -184,7 +184,13 @@ impl TrialResults {
 
     /// Command that repeats the session of a row alone: every field that differs from the default.
     pub(crate) fn repeat_command(&self, row: &TrialRow) -> String {
-        let own = self.trial.planned_row(row.index).config(&self.trial);
+        let planned = self.trial.planned_row(row.index);
+        if self.trial.conditions[planned.condition].process.is_some() {
+            // only one row of a live trial runs at a time, and its shard has no other
+            let (part, rows) = (row.index + 1, self.trial.row_count());
+            return format!("palpate trial {} --shard {part}/{rows}", self.trial.name);
+        }
+        let own = planned.config(&self.trial);
         let fields = |config: &Config| {
             let table: toml::Table = config.to_toml().parse().unwrap_or_default();
             flat(&table)
