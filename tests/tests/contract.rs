@@ -34,11 +34,21 @@ struct Subject {
     stride: u64,
 }
 
-/// Returns every tissue, one after the other.
-fn subjects() -> impl Iterator<Item = Subject> {
+/// Constructor of a tissue.
+type Construct = Box<dyn Fn() -> Subject + Sync>;
+
+/// Returns the constructors of all tissues.
+fn constructors() -> Vec<Construct> {
+    let of_scene = |name| -> Construct { Box::new(move || of_scene(name)) };
     let scenes = scene::built_in_names().into_iter().map(of_scene);
     let small: [fn() -> Subject; 3] = [of_table, of_viscous, of_implicit];
-    scenes.chain(small.into_iter().map(|subject| subject()))
+    let small = small.map(|construct| -> Construct { Box::new(construct) });
+    scenes.chain(small).collect()
+}
+
+/// Returns every tissue, one after the other.
+fn subjects() -> impl Iterator<Item = Subject> {
+    constructors().into_iter().map(|construct| construct())
 }
 
 /// Returns a small block with additional keys of its layer and of `[block]`.

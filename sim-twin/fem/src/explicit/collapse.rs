@@ -10,7 +10,7 @@
 
 use super::ExplicitTissue;
 use super::build::Model;
-use super::mass_scaling::DEMAND_COLLAPSED;
+use super::mass_scaling::{DEMAND_COLLAPSED, MassTime};
 use super::state::ToolState;
 use palpate_twin::Vec3;
 use palpate_twin::twin::{TissueEnergy, Tool};
@@ -45,7 +45,7 @@ impl ExplicitTissue {
         self.heat = 0.0;
         self.state.demand = totals.demand;
         self.state.ledger = before.at_rest();
-        self.update_masses();
+        self.update_masses(MassTime::End);
     }
 }
 

@@ -8,6 +8,7 @@
 
 use super::ExplicitTissue;
 use super::grid::Grid;
+use super::mass_scaling::MassTime;
 use palpate_twin::Vec3;
 use palpate_twin::law::Real;
 use palpate_twin::shape::RegionShape;
@@ -56,7 +57,7 @@ impl ExplicitTissue {
         balance.edit_j += energy_j;
         (self.state.stale, self.state.settled) = (true, false);
         // stiffer cells need their mass before the next step
-        self.update_masses();
+        self.update_masses(MassTime::End);
         Ok(EditReport {
             elements,
             energy_j,

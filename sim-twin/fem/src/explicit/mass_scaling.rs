@@ -6,7 +6,8 @@
 //! added mass can be queried, and the kinetic energy that it adds and removes is a term of the energy
 //! balance. Mass beyond [`LOAD_SOUND_MAX`] is added at constant momentum and removed at constant velocity.
 //! Both dissipate energy; otherwise a collapsed region would sustain its motion (measured: it never came to
-//! rest).
+//! rest). Such mass has a [`MARGIN`], and leaves slowly: cells that are squeezed by a plunge may be squeezed
+//! again within a tick. Masses are set once a tick, and in every sub-step while cells are squeezed fast.
 
 use super::cells::Field;
 use super::grid::{Grid, Motion};
@@ -24,6 +25,15 @@ pub(super) const LOAD_SOUND_MAX: f32 = 16.0;
 const MARGIN: f32 = 1.5;
 /// Share of the mass beyond [`LOAD_SOUND_MAX`] that stays for another tick.
 const HELD: f32 = 0.95;
+
+/// Time at which masses are set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum MassTime {
+    /// Within a tick: only cells that are due have a demand, so masses only grow.
+    Within,
+    /// At its end.
+    End,
+}
 
 /// Mass factors of the nodes of every grid; 1 without added mass.
 #[derive(Debug, Clone)]
@@ -50,6 +60,7 @@ impl MassLoads {
     pub(super) fn apply(
         &mut self,
         greatest: f32,
+        time: MassTime,
         grids: &[Grid],
         hanging_nodes: &[HangingNodes],
         motions: &mut [Motion],
@@ -67,7 +78,7 @@ impl MassLoads {
             return (before, before);
         }
         for (grid, (motion, loads)) in grids.iter().zip(motions.iter_mut().zip(&self.nodes)) {
-            set_masses(grid, loads, motion);
+            set_masses(grid, loads, time, motion);
         }
         self.find_loaded(grids, motions);
         (before, energy(grids, motions))
@@ -94,6 +105,11 @@ impl MassLoads {
     pub(super) fn find_loaded(&mut self, grids: &[Grid], motions: &[Motion]) {
         let mut pairs = grids.iter().zip(motions);
         self.loaded = pairs.any(|(grid, motion)| motion.mass != grid.mass);
+    }
+
+    /// Clears the demands, which are no part of the state.
+    pub(super) fn clear_demands(&mut self) {
+        self.demands.iter_mut().for_each(|field| field.fill(0.0));
     }
 
     /// Removes all loads, whatever they were.
@@ -137,7 +153,11 @@ fn raise(demands: &[f32], stiffened: &[f32], loads: &mut [f32]) {
 
 /// Sets the masses of the nodes from their loads.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
-fn set_masses(grid: &Grid, loads: &Field, motion: &mut Motion) {
+fn set_masses(grid: &Grid, loads: &Field, time: MassTime, motion: &mut Motion) {
+    let (share, least_held) = match time {
+        MassTime::Within => (1.0, 1.0),
+        MassTime::End => (HELD, LOAD_SOUND_MAX),
+    };
     let [x, y, z] = &mut motion.v;
     let speeds = x.iter_mut().zip(y).zip(z);
     let masses = motion.mass.iter_mut().zip(&mut motion.inverse_mass);
@@ -146,8 +166,8 @@ fn set_masses(grid: &Grid, loads: &Field, motion: &mut Motion) {
         speeds.zip(masses).zip(rest)
     {
         // NaN for a node without mass of its own
-        let held = HELD * *mass / rest_mass;
-        let held = if held > LOAD_SOUND_MAX { held } else { 1.0 };
+        let held = share * *mass / rest_mass;
+        let held = if held > least_held { held } else { 1.0 };
         let load = if held > *load { held } else { *load };
         let (bound, after) = (LOAD_SOUND_MAX * rest_mass, rest_mass * load);
         let least = if *mass > bound { *mass } else { bound };

@@ -4,8 +4,9 @@
 //! 2` per area at depth `d`. It continues linearly beyond a depth proportional to the face's size, so that a
 //! tool deep in the tissue pushes with a bounded force; forces are the gradient of the energy. The area is
 //! that of the stretched face. With the area at rest, tissue under a deep tool would lower its energy by
-//! flowing out from under it, and the tool would break through (measured). A point above the tool's axis is
-//! pushed down again, not out at the other side.
+//! flowing out from under it, and the tool would break through (measured). The push is along the offset from
+//! the axis everywhere. Points above the axis were once pushed down: at that border the force was no gradient of
+//! an energy, and a tissue that crossed it gained ten times the tool's work (measured).
 //!
 //! Friction is one spring per tool, between the tool and the area-weighted mean of its contact, which slips
 //! at Coulomb's limit (elastic-plastic form, Curnier 1984). Its force is distributed to the points by the

@@ -14,7 +14,7 @@ use super::friction;
 use super::grid::Grid;
 use super::jaws;
 use super::leapfrog::{self, StepFactors};
-use super::mass_scaling::LOAD_SOUND_MAX;
+use super::mass_scaling::{LOAD_SOUND_MAX, MassTime};
 use super::skin::{DueForces, ToolContact};
 use super::state::{BODIES, TOOLS, ToolState};
 use super::tool_path::ToolPath;
@@ -103,13 +103,15 @@ impl ExplicitTissue {
 
     /// Updates the masses of squeezed cells and records the change of kinetic energy in the balance. Returns
     /// the kinetic energy of coupled cells before, without units.
-    pub(super) fn update_masses(&mut self) -> f64 {
+    pub(super) fn update_masses(&mut self, time: MassTime) -> f64 {
         let before = self.coupled_energy();
         let (grids, hanging_nodes) = (&self.model.grids, &self.model.hanging_nodes);
         let greatest = self.state.demand * self.state.stiffest;
         let unchanged = !self.loads.changes(greatest);
         let motions = &mut self.state.motions;
-        let (light, heavy) = self.loads.apply(greatest, grids, hanging_nodes, motions);
+        let (light, heavy) = self
+            .loads
+            .apply(greatest, time, grids, hanging_nodes, motions);
         let after = if unchanged {
             before
         } else {
@@ -320,6 +322,9 @@ impl ExplicitTissue {
         let with_friction = paths.iter().flatten().any(|path| path.friction > 0.0);
         let mut contacts = [ToolContact::default(); BODIES];
         let follows = self.is_squeezed_fast(paths);
+        if follows {
+            self.loads.clear_demands();
+        }
         for substep in 0..plan.substeps {
             self.integrate_due::<false>(class_of(substep, slowest), plan);
             let now = substep + 1;
@@ -353,7 +358,7 @@ impl ExplicitTissue {
             }
             if follows && !last {
                 self.state.demand = self.state.demand.max(totals.demand);
-                self.update_masses();
+                self.update_masses(MassTime::Within);
             }
         }
         let dissipated = self.integrate_due::<true>(slowest, plan);
@@ -374,8 +379,8 @@ impl ExplicitTissue {
     ) {
         let unit_j = self.model.energy_j();
         // damping is proportional to all inertia
-        let dissipated =
-            dissipated + self.update_masses() * (1.0 / (damping_factor * damping_factor) - 1.0);
+        let dissipated = dissipated
+            + self.update_masses(MassTime::End) * (1.0 / (damping_factor * damping_factor) - 1.0);
         let balance = &mut self.state.ledger;
         balance.elastic_j = elastic * unit_j;
         balance.dissipated_j += (dissipated + std::mem::take(&mut self.heat)) * unit_j;

@@ -121,3 +121,29 @@ fn a_leaping_tool_follows_its_path_and_collapses_nothing() {
         }
     }
 }
+
+#[test]
+fn a_plunge_continues_bit_for_bit_after_a_restore_and_in_a_copy() {
+    let params = ExplicitParams {
+        classes: CLASSES,
+        ..ExplicitParams::default()
+    };
+    let mut tissue = tissue((8, 4), &params);
+    let plunge = |tissue: &mut ExplicitTissue, ticks: std::ops::Range<u32>| {
+        let heights_m = ticks.map(|tick| 5e-3 - 5e-4 * f64::from(tick));
+        heights_m
+            .map(|height_m| tick(tissue, ball([0.0, 0.0, height_m], 5e-3)))
+            .collect::<Vec<_>>()
+    };
+    plunge(&mut tissue, 0..25);
+    assert!(tissue.squeezed_added_mass_kg() > 0.0);
+    let before = Snapshot::of(&tissue);
+    let mut copy = tissue.clone();
+    let expected = plunge(&mut tissue, 25..40);
+    let after = Snapshot::of(&tissue);
+    assert_eq!(plunge(&mut copy, 25..40), expected);
+    assert_eq!(Snapshot::of(&copy), after);
+    tissue.restore(&before).expect("its own");
+    assert_eq!(plunge(&mut tissue, 25..40), expected);
+    assert_eq!(Snapshot::of(&tissue), after);
+}

@@ -30,7 +30,7 @@ fn period_s(substeps_max: u32, stiff: StiffCellMethod) -> f64 {
     }
     // include the kinetic energy in the balance
     tissue.state.settled = false;
-    tissue.update_masses();
+    tissue.update_masses(super::super::mass_scaling::MassTime::End);
     let (mut crossings_s, mut before_m) = (Vec::new(), 0.0);
     for step in 1..1500 {
         tissue.step(&[], 1e-3, &mut []);
