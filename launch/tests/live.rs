@@ -188,7 +188,7 @@ fn full_disk_ends_the_recording_and_not_the_session() {
     let slave = sides::slave(&slave_out, &ports, &[]);
     // files of this size are what the side may write: a write beyond it fails
     let limited = format!(
-        "trap '' XFSZ; ulimit -f 1000; exec {} master -q --no-console --duration 6 \
+        "trap '' XFSZ; ulimit -f 2000; exec {} master -q --no-console --duration 6 \
          --tissue sheet-lump --twin sheet --set {} --out {}",
         env!("CARGO_BIN_EXE_palpate"),
         ports.set(),

@@ -171,7 +171,13 @@ pub(super) fn judge(
         });
     }
     if fault.kind != ProcessFaultKind::Kill {
-        let running = sides.iter().filter(|side| side.judged.is_some());
+        // the record of a full disk ends early: the frames at the other side show that its side goes on
+        let is_cut = |side: &JudgedSide| {
+            fault.kind == ProcessFaultKind::DiskFull && side.ended.side == fault.side
+        };
+        let running = sides
+            .iter()
+            .filter(|side| side.judged.is_some() && !is_cut(side));
         for side in running {
             state_going_on(side, &mut checks);
         }

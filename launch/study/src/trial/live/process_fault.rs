@@ -84,9 +84,9 @@ const AT: Span = Span(3_350_000_000);
 /// Length of a stop, or time before a new start.
 const PAUSE: Span = Span(1_500_000_000);
 
-/// Largest file of a side with a full disk \[blocks of 512 bytes\]: about two seconds of records, and more than its
+/// Largest file of a side with a full disk \[blocks of 512 bytes\]: two to four seconds of records, and more than its
 /// report.
-const FILE_BLOCKS: u32 = 1000;
+const FILE_BLOCKS: u32 = 2000;
 
 /// Longest wait for the beginning or the end of a side: its tissue may have to be computed first.
 const PATIENCE: Span = Span(60_000_000_000);
