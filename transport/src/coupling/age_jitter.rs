@@ -24,6 +24,9 @@ const DEVIATION_RATIO: f64 = 5.0;
 /// Time constant over the round trip. Without this part, 5 of 26 sessions with limit cycles keep them.
 const ROUND_TRIP_RATIO: f64 = 0.03;
 
+/// Jitter from which that part counts in full \[s\]: waves of regular frames pass as they are.
+const JITTER_FULL_S: f64 = 0.3e-3;
+
 /// Mean absolute deviation of the newest frame's age from its mean.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct AgeJitter {
@@ -50,7 +53,8 @@ impl AgeJitter {
     /// Time constant of the filter of a received wave \[s\].
     pub(super) fn smoothing_s(&self, round_trip_s: f64) -> f64 {
         let jitter_s = (self.deviation_s - DEVIATION_S_MIN).max(0.0);
-        DEVIATION_RATIO * jitter_s + ROUND_TRIP_RATIO * round_trip_s
+        let share = (self.deviation_s / JITTER_FULL_S).min(1.0);
+        DEVIATION_RATIO * jitter_s + ROUND_TRIP_RATIO * share * round_trip_s
     }
 }
 
@@ -61,10 +65,10 @@ mod tests {
     /// Records three seconds; `arrives` is true where frames arrive, the newest of them after `transit_ms`.
     fn jitter(transit_ms: i32, arrives: impl Fn(i32) -> bool) -> AgeJitter {
         let (mut jitter, mut spacing_ms) = (AgeJitter::default(), 1);
-        jitter.record(f64::from(transit_ms) * 1e-3, 1e-3, 1e-3);
+        jitter.record(f64::from(transit_ms) * 1e-3, 0.0, 1e-3);
         for tick in 1..3000 {
             spacing_ms = if arrives(tick) { 1 } else { spacing_ms + 1 };
-            jitter.record(0.0, f64::from(spacing_ms) * 1e-3, 1e-3);
+            jitter.record(0.0, f64::from(spacing_ms - 1) * 1e-3, 1e-3);
         }
         jitter
     }

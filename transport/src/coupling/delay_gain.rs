@@ -39,12 +39,14 @@ impl FrameSpacing {
         let known = self.sequence > 0;
         let apart_s = sent_ns.saturating_sub(self.sent_ns) as f64 * 1e-9;
         if sequence == self.sequence {
+            if known {
+                self.jitter.record(0.0, self.held_s, dt_s);
+            }
             self.held_s += dt_s;
-            self.jitter.record(0.0, self.held_s, dt_s);
             return;
         }
         let transit_change_s = if known { self.held_s - apart_s } else { 0.0 };
-        self.jitter.record(transit_change_s, dt_s, dt_s);
+        self.jitter.record(transit_change_s, 0.0, dt_s);
         self.send_interval_s = if known { apart_s } else { dt_s };
         self.arrival_interval_s = if known { self.held_s } else { dt_s };
         self.held_s = dt_s;
