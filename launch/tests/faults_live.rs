@@ -26,7 +26,7 @@ fn trial(root: &Path, clock: &str, text: &str) -> Output {
 /// Checks of all rows, by name: value, and true if it held.
 fn checks(root: &Path) -> Vec<(String, Option<f64>, bool)> {
     let rows = std::fs::read_to_string(root.join("out/rows.jsonl")).expect("rows");
-    let rows = rows.lines().skip(1).map(|line| serde_json::from_str(line));
+    let rows = rows.lines().skip(1).map(serde_json::from_str);
     let rows: Vec<Value> = rows.map(|row| row.expect("JSON")).collect();
     let all = rows
         .iter()

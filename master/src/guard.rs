@@ -1,6 +1,6 @@
 //! Limits on the force on the operator's hand, always applied last and outside the passivity argument.
 //!
-//! Any input gives a finite force within magnitude and slew limits (ARCHITECTURE, rule 5). A fault latches to
+//! Any input gives a finite force within magnitude and slew limits (ARCHITECTURE, idea 5). A fault latches to
 //! a damped force that fades, until the operator re-arms.
 
 use palpate_port::guard;

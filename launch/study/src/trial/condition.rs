@@ -125,7 +125,7 @@ pub(super) fn named(table: &toml::Table, place: &str) -> Result<NamedValues, Str
     let name = match table.get("name") {
         None => None,
         Some(toml::Value::String(name)) => Some(name.clone()),
-        Some(other) => return Err(wrong(&format!("{place}.name"), other, "a text")),
+        Some(other) => return Err(wrong(&format!("{place}.name"), other, "a string")),
     };
     let values = flat(table).into_iter();
     Ok((name, values.filter(|(field, _)| field != "name").collect()))
