@@ -50,9 +50,10 @@ const DRIVES: [Drive; 8] = [
     },
 ];
 
-/// Ticks of each tissue under drives, and of one whose ticks are long.
+/// Ticks of each tissue under drives: on demand, in the suite, and in the suite if its ticks are long.
 const TICKS: u64 = 20_000;
-const TICKS_LONG: u64 = 2_500;
+const TICKS_SHORT: u64 = 4_000;
+const TICKS_LONG: u64 = 1_000;
 /// Tissues with long ticks: many sub-steps, or many nodes.
 const LONG: [&str; 6] = [
     "block",
@@ -217,7 +218,7 @@ fn issue_19_fast_and_leaping_tools_leave_the_tissue_alive() {
         if LONG.contains(&name) {
             TICKS_LONG
         } else {
-            TICKS
+            TICKS_SHORT
         }
     });
 }
