@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn vibration_of_a_sliding_tool_an_instrument_or_an_active_tissue_is_none() {
+    fn sliding_tool_instrument_and_active_tissue_are_not_judged() {
         let slides = |at_s: f64| HandSample {
             position_m: [0.02 * at_s, 0.0, 0.0, 0.0],
             ..HandSample::default()
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_19_a_hand_that_shook_a_spring_was_a_limit_cycle() {
+    fn issue_19_hand_that_shook_a_spring_counted_as_a_limit_cycle() {
         assert!(!is_detected_with_damping(2.0));
         assert!(is_detected_with_damping(-2.0));
     }

@@ -16,7 +16,8 @@ use crate::robot::RobotReading;
 /// Edge of a cell of confirmed places \[m\].
 const CELL_M: f64 = 2e-3;
 
-/// Cells that are remembered, a power of two; a collision forgets the older one, which is slow and safe.
+/// Cells that are remembered, a power of two. Of two cells with the same index the newer one stays; the robot then
+/// approaches the other one slowly, which is safe.
 const CELLS: usize = 1 << 12;
 
 /// Cells ahead of a fast port that must be confirmed: part of one is unknown, and the robot brakes within two.
@@ -122,7 +123,7 @@ impl Approach {
                 self.free.confirm(&reading.position_m);
             }
         }
-        let is_free = self.free.leads(&servo.port_m, &servo.port_mps);
+        let is_free = self.free.way_ahead_is_free(&servo.port_m, &servo.port_mps);
         let guard = &params.guard;
         for axis in 0..AXES {
             let most_mps = guard.velocity_mps_max[axis];
@@ -216,8 +217,8 @@ impl FreePlaces {
         }
     }
 
-    /// True if the places ahead of a port are confirmed; none if it is so slow that it leads nowhere.
-    fn leads(&self, port_m: &Axes, port_mps: &Axes) -> Option<bool> {
+    /// True if the places ahead of a port are confirmed; none below [`SLOW_MPS`], where no place is looked up.
+    fn way_ahead_is_free(&self, port_m: &Axes, port_mps: &Axes) -> Option<bool> {
         let speed_mps = port_mps[..3].iter().map(|v| v * v).sum::<f64>().sqrt();
         let is_confirmed = |count: u8| {
             let ahead_s = f64::from(count) * CELL_M / speed_mps;
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn speed_is_bounded_until_the_way_ahead_was_free() {
+    fn speed_is_bounded_where_no_free_motion_confirmed_the_way() {
         let (params, mut approach) = (SlaveParams::default(), Approach::new([0.3; AXES]));
         let seen_mps = [(); 2].map(|()| {
             let mut seen_mps = 0.0;
@@ -275,10 +276,14 @@ mod tests {
         for mm in -20..20 {
             free.confirm(&at(1e-3 * f64::from(mm)));
         }
-        assert_eq!(free.leads(&at(0.01), &down), Some(true));
+        assert_eq!(free.way_ahead_is_free(&at(0.01), &down), Some(true));
         free.forget(&at(0.005));
-        assert_eq!(free.leads(&at(0.01), &down), Some(false));
-        assert_eq!(free.leads(&at(0.01), &[0.0; AXES]), None, "it stands");
+        assert_eq!(free.way_ahead_is_free(&at(0.01), &down), Some(false));
+        assert_eq!(
+            free.way_ahead_is_free(&at(0.01), &[0.0; AXES]),
+            None,
+            "it stands"
+        );
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl ServoPlant {
         between.chain([0.0, wall_npm_max]).all(holds)
     }
 
-    /// Largest stiffness up to `npm_max` that is stable with each damping \[N/m\]; none if there is none.
+    /// Largest stiffness up to `npm_max` that is stable with each damping \[N/m\]; none if no stiffness is.
     fn largest_stiffness_npm(
         &self,
         npm_max: f64,
@@ -142,7 +142,7 @@ impl SlaveParams {
     /// each damping that it may have.
     ///
     /// # Errors
-    /// [`FieldError`] names the largest stiffness that is.
+    /// [`FieldError`] names the largest stiffness that is stable.
     pub fn check_servo(
         &self,
         robot: &RobotParams,

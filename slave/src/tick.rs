@@ -275,9 +275,9 @@ impl SlaveState {
         Some(at.now - since)
     }
 
-    /// Sets the servo's spring where a hold begins to the force that balances the measured contact; the port does not
-    /// move. A weaker spring lost energy; a stronger one is paid by the tank, and is as strong as the tank can pay.
-    /// Without a balance the tissue would push a robot that damping had held against it.
+    /// Sets the servo's spring, where a hold begins, to the force that balances the measured contact; the port does not
+    /// move. Energy of a spring that gets weaker is lost. The tank pays for a spring that gets stronger, which is at most
+    /// as strong as the tank can pay. Without a balance the tissue would push a robot that damping had held against it.
     fn balance_spring(&mut self, context: &TickContext<'_>) {
         let (reading, params) = (&context.reading, context.params);
         for axis in 0..AXES {

@@ -414,8 +414,7 @@ pub fn predictor(
 fn scene_morph(twin: &Scene, target: &str) -> Result<MorphSteps, ConfigError> {
     if twin.method() != "fem" {
         let (name, method) = (&twin.name, twin.method());
-        let why =
-            format!("the twin `{name}` of method {method} cannot change; expected one of fem");
+        let why = format!("the twin `{name}` uses method `{method}`; only a `fem` twin can change");
         return Err(wrong_scene("towards", target, &why));
     }
     let target_scene = load_scene(target, "towards")?;

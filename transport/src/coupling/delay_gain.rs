@@ -2,9 +2,9 @@
 //!
 //! Source: teleop E6a (Lozano, Chopra and Spong 2002): `u_s(t) = f u_m(t - T1(t))` is passive for
 //! `f^2 <= 1 - dT1/dt`. A packet whose wave was sent for `s` seconds and is held for `h` carries
-//! `u^2 s / 2` and gives `f^2 u^2 h / 2`, so `f = sqrt(s / h)` balances it. The sheet has this form as
-//! own knowledge, and the tests below derive it a second way, by the energies of a held packet and by
-//! `1 - dT1/dt = ds/dt`.
+//! `u^2 s / 2` and gives `f^2 u^2 h / 2`, so `f = sqrt(s / h)` balances it. The specification `teleop`
+//! (docs/sources.md) has this form as own knowledge, and the tests below derive it a second way, by the energies of a
+//! held packet and by `1 - dT1/dt = ds/dt`.
 //!
 //! The time for which a packet *will* be held is unknown on its arrival. So `h` is the time since then, at
 //! least the time between the last two arrivals: an estimate, which is why the energy tank

@@ -14,8 +14,7 @@ use crate::{AXES, Axes};
 /// Energy that an empty tank pays in a tick \[J\]: a thousandth of the 1 nJ that the passivity audit tolerates.
 const TRICKLE_J: f64 = 1e-12;
 
-/// Level at which an empty tank stops paying \[J\]: all axes together stay within what the audit
-/// tolerates.
+/// Level at which an empty tank stops paying \[J\]. The sum over the axes stays above the tolerance of the audit.
 const TRICKLE_STOP_J: f64 = -2e-10;
 
 /// Debt, the size of a negative level, up to which it is not repaid \[J\].

@@ -21,9 +21,9 @@ use crate::AXES;
 const CONTACT_RESERVE_J: f64 = 4e-4;
 
 /// Cut-off of the handle's velocity that the robot of a mediated session follows \[Hz\]: above that of a hand, tremor
-/// included, with 5 ms of lag. The noise of a coarse encoder above it (4 mm/s for steps of 0.03 mm) moves nothing. Its
-/// work on the damping of the robot's controller was 1 mW, all that a hand pays on hard tissue, and the robot stopped.
-/// A pole here leaves a twentieth of it.
+/// included, with 5 ms of lag. The noise of a coarse encoder above it (4 mm/s for steps of 0.03 mm) moves nothing. On
+/// the damping of the robot's controller it took 1 mW, as much as a hand supplies on hard tissue, and the robot stopped.
+/// The filter leaves a twentieth of that power.
 const HANDLE_CUTOFF_HZ: f64 = 30.0;
 
 /// Model mediation, alone or with the blend of `auto`.

@@ -5,11 +5,11 @@
 //! the set position is `ybar = argmin |y - ybar|` under
 //! `E(k) = E(k-1) + D - (K/2 |x - ybar|^2 - K/2 |x - ybar_prev|^2) >= 0`.
 //!
-//! The sheet has this from memory. The paper could not be read. Checked against a second derivation.
-//! Between two changes the spring stores the work of the port, less the dissipation of damping (D). So the
-//! tank's level, which contains that work exactly, is `V + E` with `V = K/2 |x - ybar|^2`. The
-//! constraint is therefore `V(x, ybar) <= level`, an interval around x (test below, against the
-//! recursion). The paper estimates D from below; the tank has it exactly.
+//! The specification `teleop` (docs/sources.md) has this from memory. The paper could not be read. Checked against a
+//! second derivation. Between two changes the spring stores the work of the port, less the dissipation of damping
+//! (D). So the tank's level, which contains that work exactly, is `V + E` with `V = K/2 |x - ybar|^2`. The constraint
+//! is therefore `V(x, ybar) <= level`, an interval around x (test below, against the recursion). The paper estimates
+//! D from below; the tank has it exactly.
 //!
 //! At the slave the port's position *is* the set position of the robot's spring, and moving it costs
 //! `F v T`: there the same rule is [`EnergyTank::payable_velocity`] with the demand to go to y at once.

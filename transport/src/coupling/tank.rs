@@ -10,9 +10,9 @@
 //! - a force may not cost more than the tank holds: [`EnergyTank::payable_fraction`] and
 //!   [`EnergyTank::payable_velocity`], which all methods share.
 //!
-//! The sheet has the formulas from memory and from a note on the paper; its text could not be read.
-//! Checked by the tests below: two tanks and the energy in flight conserve energy and level out, and the
-//! damping only ever takes energy from the hand.
+//! The specification `teleop` (docs/sources.md) has the formulas from memory and from a note on the paper; its text
+//! could not be read. Checked by the tests below: two tanks and the energy in flight conserve energy and level out,
+//! and the damping only ever takes energy from the hand.
 //!
 //! [`EnergyTank::payable_fraction`]: super::EnergyTank::payable_fraction
 //! [`EnergyTank::payable_velocity`]: super::EnergyTank::payable_velocity

@@ -10,11 +10,11 @@
 //! | alpha | damping of the master's controller | [`impedance_controller_nspm`] |
 //! | beta | admittance of the slave's controller | [`admittance_controller_mps`] |
 //!
-//! The sheet took E8 from public code and the rest from memory; no paper's text could be read. So the
-//! observer is checked against a second derivation. The tank ([`super::EnergyTank`]) of an end that sends
-//! all that enters it holds `received + in - out - sent = received - out`, which is W (test below, against
-//! counters of the classic form). Energy still to be sent belongs to the peer and is subtracted. The
-//! controllers are checked by the energy that they leave.
+//! The specification `teleop` (docs/sources.md) took E8 from public code and the rest from memory; no paper's text
+//! could be read. So the observer is checked against a second derivation. The tank ([`super::EnergyTank`]) of an end
+//! that sends all that enters it holds `received + in - out - sent = received - out`, which is W (test below, against
+//! counters of the classic form). Energy still to be sent belongs to the peer and is subtracted. The controllers are
+//! checked by the energy that they leave.
 //!
 //! - *Carry-over.* W is a sum, so the remainder of a limited controller is there in the next tick.
 //! - *Near rest.* Below a dead zone in velocity, or force, the sign is noise and no controller acts.
@@ -39,7 +39,7 @@
 use super::method::{EnergyTransfer, MasterPort, Method, SlavePort};
 use super::robot_tank::charging_friction_n;
 use super::wave::Wave;
-use super::wave_filter::smoothed;
+use super::wave_filter::{smoothed, time_of_cutoff_s};
 use super::{EnergyTank, ForceDemand, VelocityDemand};
 use crate::trace::EventFlags;
 use crate::{AXES, Axes, HapticFrame};
@@ -263,7 +263,7 @@ impl OutputFilter {
         if cutoff_hz <= 0.0 {
             return pulse_n;
         }
-        let smooth_n = smoothed(self.force_n, pulse_n, cutoff_hz, dt_s);
+        let smooth_n = smoothed(self.force_n, pulse_n, time_of_cutoff_s(cutoff_hz), dt_s);
         let cost_j = -smooth_n * velocity_mps * dt_s;
         // written so that not-a-number gives no force
         let paid = cost_j <= self.absorbed_j;

@@ -183,7 +183,8 @@ impl WaveDecoder {
         }
     }
 
-    /// Wave without the jumps that irregular frames cause (E5: the filter never carries more energy than the wave).
+    /// Wave without the jumps that irregular frames cause. The time constant varies, so the filter alone does not bound
+    /// the energy (E5 holds for a constant one); the energy tank of this end does.
     fn smoothed(&mut self, wave: f64, spacing: &FrameSpacing, inputs: &CouplingInputs<'_>) -> f64 {
         let time_s = spacing.jitter.smoothing_s(inputs.round_trip_s);
         let filter = self.filter.get_or_insert(LowPass::from_wave(wave));

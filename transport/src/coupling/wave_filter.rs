@@ -61,16 +61,12 @@ impl LowPass {
         if cutoff_hz <= 0.0 {
             return wave;
         }
-        self.next_after(wave, 0.5 / (core::f64::consts::PI * cutoff_hz), dt_s)
+        self.next_after(wave, time_of_cutoff_s(cutoff_hz), dt_s)
     }
 
     /// Filtered wave, with a time constant \[s\]; 0 passes the wave.
     pub(super) fn next_after(&mut self, wave: f64, time_s: f64, dt_s: f64) -> f64 {
-        self.out = if time_s > 0.0 {
-            self.out + dt_s / (time_s + dt_s) * (wave - self.out)
-        } else {
-            wave
-        };
+        self.out = smoothed(self.out, wave, time_s, dt_s);
         if !self.out.is_finite() {
             self.out = 0.0;
         }
@@ -78,10 +74,19 @@ impl LowPass {
     }
 }
 
-/// Next output of a first-order low-pass by implicit Euler, from its last one and an input.
-pub(super) fn smoothed(last: f64, input: f64, cutoff_hz: f64, dt_s: f64) -> f64 {
-    let lambda_t = 2.0 * core::f64::consts::PI * cutoff_hz * dt_s;
-    last + lambda_t / (1.0 + lambda_t) * (input - last)
+/// Time constant of a first-order low-pass with a cutoff above 0 \[s\].
+pub(super) fn time_of_cutoff_s(cutoff_hz: f64) -> f64 {
+    0.5 / (core::f64::consts::PI * cutoff_hz)
+}
+
+/// Next output of a first-order low-pass by implicit Euler, from its last one and an input; with a time constant of 0 the
+/// input itself.
+pub(super) fn smoothed(last: f64, input: f64, time_s: f64, dt_s: f64) -> f64 {
+    if time_s > 0.0 {
+        last + dt_s / (time_s + dt_s) * (input - last)
+    } else {
+        input
+    }
 }
 
 #[cfg(test)]

@@ -80,6 +80,20 @@ fn a_summary_obeys_the_schema() {
     assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), summary);
 }
 
+#[test]
+fn keys_of_the_last_version_are_read() {
+    let mut summary = judged();
+    summary.servo.fallback_ticks = Some(3);
+    summary.topology.edit_batches = Some(5);
+    summary.topology.edit_batches_refused = Some(1);
+    let json = summary.to_json();
+    let old = json
+        .replace("fallback_ticks", "masked_ticks")
+        .replace("edit_batches", "strokes");
+    assert_ne!(old, json);
+    assert_eq!(serde_json::from_str::<Summary>(&old).unwrap(), summary);
+}
+
 /// Derives the schema from the structs, with subschemas inlined and comments as plain text.
 fn derived() -> String {
     let mut settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();

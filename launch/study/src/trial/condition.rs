@@ -48,7 +48,7 @@ impl Condition {
             let field = format!("{place}, {other}");
             for (one, _) in &values[..number] {
                 if let Some(path) = field::overlap(one, other) {
-                    let found = format!("there beside {one}");
+                    let found = format!("beside {one}");
                     let expected = format!("one of them, as both set {path}");
                     return Err(wrong(&field, found, &expected));
                 }

@@ -301,10 +301,10 @@ fn limit_rows(conditions: usize, rows_each: usize) -> Result<(), String> {
 fn refuse_unused_fields(read: &Text, text: &str) -> Result<(), String> {
     if read.has_matrix() && !read.condition.is_empty() {
         let expected = "either [[condition]] or [[factor]] with [[except]] and [table]";
-        return Err(wrong("[[condition]]", "there beside [[factor]]", expected));
+        return Err(wrong("[[condition]]", "beside [[factor]]", expected));
     }
     if !read.grid.is_empty() && !read.condition.is_empty() {
-        let found = format!("there beside {} [[condition]]", read.condition.len());
+        let found = format!("beside {} [[condition]]", read.condition.len());
         return Err(wrong("[grid]", found, "either [grid] or [[condition]]"));
     }
     let whole: toml::Table = toml::from_str(text).unwrap_or_default();

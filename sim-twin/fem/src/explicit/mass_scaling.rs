@@ -4,7 +4,10 @@
 //! to a third would demand three times the sub-steps for all cells. Its nodes get mass instead, so a tick costs
 //! the same for any depth of a tool. A press is slow compared with waves, so its force does not change. The
 //! added mass can be queried, and the kinetic energy that it adds and removes is a term of the energy
-//! balance. Mass beyond [`LOAD_SOUND_MAX`] is added at constant momentum and removed at constant velocity.
+//! balance.
+//!
+//! The *demand* of a cell is the square of the sub-steps that it needs over those at rest. The *load* of a node is its mass
+//! over that at rest. Mass beyond [`LOAD_SOUND_MAX`] is added at constant momentum and removed at constant velocity.
 //! Both dissipate energy; otherwise a collapsed region would sustain its motion (measured: it never came to
 //! rest). Such mass has a [`MARGIN`], and leaves slowly: cells that are squeezed by a plunge may be squeezed
 //! again within a tick. Masses are set once a tick, and in every sub-step while cells are squeezed fast.

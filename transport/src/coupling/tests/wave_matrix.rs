@@ -5,8 +5,8 @@
 //!
 //! `u = (R v + R^-T F) / sqrt 2`, `w = (R v - R^-T F) / sqrt 2`, so `v . F = (|u|^2 - |w|^2) / 2`.
 //!
-//! The sheet takes the symmetric root of W for R. The identity needs only `R^T R = W` (tests below),
-//! and two factors of one W differ by a rotation of the waves, so the factor here is Cholesky's: no
+//! The specification `teleop` (docs/sources.md) takes the symmetric root of W for R. The identity needs only `R^T R =
+//! W` (tests below), and two factors of one W differ by a rotation of the waves, so the factor here is Cholesky's: no
 //! eigenvectors, the same bits everywhere. Both ends must use the same W.
 //!
 //! No session uses this: there W is diagonal, one b an axis (`impedance_ratio` of `CouplingParams`), and the waves of
