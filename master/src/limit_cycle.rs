@@ -1,4 +1,4 @@
-//! Detector of limit cycles: sustained vibration of the force on the hand, and energy that nobody stored.
+//! Detector of limit cycles: sustained vibration of the force on the hand, or more energy returned than was stored.
 //!
 //! Source: ours. Two signs, each judged once a block of 63 ms:
 //!
@@ -26,8 +26,8 @@ const LOW_PASS_G: f64 = 0.726_542_528_005_361;
 /// Length of a block \[periods\]: half a cycle of the lowest frequency, so that every block has its mean square.
 const BLOCK_PERIODS: u32 = 63;
 
-/// Successive blocks above the limit that are a limit cycle.
-const LOUD_BLOCKS: u32 = 8;
+/// Successive blocks above the limit that make a limit cycle.
+const VIBRATING_BLOCKS: u32 = 8;
 
 /// Blocks over which returned energy is judged.
 const ENERGY_BLOCKS: usize = 4;
@@ -39,7 +39,7 @@ const RETURNED_J_MIN: f64 = 1e-4;
 /// Distance along the surface over which a tool slides in the time of a limit cycle \[m\].
 const SLIDE_M: f64 = 5e-3;
 
-/// Distance of a block's mean place from the last one's for a hand faster than 0.1 m/s \[m\].
+/// Distance between the mean positions of two successive blocks at a speed of the hand of 0.1 m/s \[m\].
 const FAST_M: f64 = 6.3e-3;
 
 /// Time for which the force stays faded after a limit cycle \[periods\].
@@ -71,11 +71,11 @@ pub(crate) struct LimitCycleDetector {
     last_m: Option<Axes>,
     block: Block,
     /// Work of the hand on the vibration in the last blocks, oldest first \[J\].
-    work_j: [f64; LOUD_BLOCKS as usize],
-    /// Successive blocks above the limit, and the mean place of the first of them \[m\].
-    loud_blocks: u32,
-    loud_from_m: [f64; 3],
-    /// Mean place of the last block \[m\].
+    work_j: [f64; VIBRATING_BLOCKS as usize],
+    /// Successive blocks above the limit, and the mean position of the first of them \[m\].
+    vibrating_blocks: u32,
+    vibrating_from_m: [f64; 3],
+    /// Mean position of the last block \[m\].
     last_place_m: [f64; 3],
     /// Energy that the hand could still get at the ends of the last blocks, oldest first \[J\].
     recoverable_j: [f64; ENERGY_BLOCKS],
@@ -90,7 +90,7 @@ struct Block {
     squares_n2: f64,
     /// Work of the hand on the vibration \[J\].
     work_j: f64,
-    /// Place x, y and z \[m\].
+    /// Sum of the positions x, y and z \[m\].
     place_m: [f64; 3],
     may_vibrate: bool,
 }
@@ -114,7 +114,7 @@ impl LimitCycleDetector {
             if self.block.periods == BLOCK_PERIODS {
                 let vibrates = self.vibrates(limit_n);
                 if self.returns_energy(sample.recoverable_j) || vibrates {
-                    (self.rest, self.loud_blocks) = (REST_PERIODS, 0);
+                    (self.rest, self.vibrating_blocks) = (REST_PERIODS, 0);
                 }
                 self.block = Block::default();
             }
@@ -144,7 +144,7 @@ impl LimitCycleDetector {
         let count = f64::from(block.periods);
         let place_m = block.place_m.map(|sum_m| sum_m / count);
         self.work_j.rotate_left(1);
-        self.work_j[LOUD_BLOCKS as usize - 1] = block.work_j;
+        self.work_j[VIBRATING_BLOCKS as usize - 1] = block.work_j;
         let last_m = core::mem::replace(&mut self.last_place_m, place_m);
         let distance_m = |from_m: &[f64; 3], axes: usize| {
             let squares = (0..axes).map(|a| (place_m[a] - from_m[a]) * (place_m[a] - from_m[a]));
@@ -152,14 +152,14 @@ impl LimitCycleDetector {
         };
         let is_quiet = block.squares_n2 <= limit_n * limit_n * count;
         if block.may_vibrate || is_quiet || distance_m(&last_m, 3) > FAST_M {
-            self.loud_blocks = 0;
+            self.vibrating_blocks = 0;
             return false;
         }
-        if self.loud_blocks == 0 || distance_m(&self.loud_from_m, 2) > SLIDE_M {
-            (self.loud_blocks, self.loud_from_m) = (0, place_m);
+        if self.vibrating_blocks == 0 || distance_m(&self.vibrating_from_m, 2) > SLIDE_M {
+            (self.vibrating_blocks, self.vibrating_from_m) = (0, place_m);
         }
-        self.loud_blocks += 1;
-        self.loud_blocks >= LOUD_BLOCKS && self.work_j.iter().sum::<f64>() <= 0.0
+        self.vibrating_blocks += 1;
+        self.vibrating_blocks >= VIBRATING_BLOCKS && self.work_j.iter().sum::<f64>() <= 0.0
     }
 
     /// Judges the energy that the hand got in the last blocks.
@@ -316,7 +316,8 @@ mod tests {
         assert!(detected(sine(14.0, 1.0), shakes).is_some());
     }
 
-    /// Detects a vibration on x against the handle's motion at 10 Hz, by a spring with this damping \[N s/m\].
+    /// True if the detector acts on a handle that vibrates on x at 10 Hz against a spring with this damping
+    /// \[N s/m\]; negative damping gives energy.
     fn is_detected_with_damping(nspm: f64) -> bool {
         let mut detector = LimitCycleDetector::default();
         (0..3000).any(|tick| {
@@ -348,7 +349,7 @@ mod tests {
             }
         };
         let steady = |_| 2.0;
-        // a spring of 10 mJ returns 8 mJ, and a tank goes 20 mJ into debt
+        // a spring of 10 mJ that returns 8 mJ is no limit cycle; the same rate beyond 10 mJ is one
         let spring = |at_s: f64| holds(0.01, 0.04)(at_s.min(0.2));
         assert_eq!(detected(steady, spring), None);
         assert!(detected(steady, holds(0.01, 0.04)).is_some());

@@ -1,9 +1,9 @@
 //! One tick of the operator's side: frame and handle in, force on the hand and frame out.
 //!
-//! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force.
-//! Stages: charge the work of the force that was held, take the newest frame,
-//! step the twin, form the demand of the coupling method, limit it by the energy tank, guard,
-//! encode. The methods themselves are in `palpate_transport::coupling`, behind its `MasterEnd`.
+//! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force. Stages: charge
+//! the work of the force that was held, take the newest frame, step the twin, form the demand of the coupling method,
+//! limit it by the energy tank and the guard, form the frame. The methods themselves are in
+//! `palpate_transport::coupling`, behind its `MasterEnd`.
 
 use palpate_port::TickInputs;
 use palpate_port::encoder::MeasuredMotion;
@@ -60,9 +60,10 @@ pub struct MasterState {
     force_hold_s_max: f64,
     /// Time of the last usable reading.
     last_read: Option<Time>,
-    /// Holds of the next force, by axis.
+    /// Conditions under which the next force is held, by axis.
     force_holds: [ForceHold; AXES],
-    /// Velocity of the handle, smoothed for the friction that charges the tank and the damping that repays it \[m/s\].
+    /// Velocity of the handle, smoothed for the friction that charges a tank and for the damping that repays a
+    /// negative level \[m/s\].
     smooth_velocity_mps: Axes,
     tank: EnergyTank,
     method: MasterEnd,
@@ -107,8 +108,8 @@ impl TickContext<'_> {
         inbox.coupling_inputs(self.coupling, schedule.impedance_nspm, self.at)
     }
 
-    /// True if the force on the hand fades: during a pause or a limit cycle, without a hand, or if the force is relayed
-    /// from the other side and its frames are stale.
+    /// True if the force on the hand fades: during a pause or a limit cycle, or without a hand. It also fades if
+    /// frames are stale and it follows the force or the position of the other side.
     fn force_fades(&self) -> bool {
         let relayed = self.stale && self.coupling.mode.relays_force();
         self.at.paused || self.cycling || !self.reading.present || relayed
@@ -294,8 +295,8 @@ impl MasterState {
 
     /// Hold of the next force of one axis, from the last motion \[m\]: it must be paid for the longest time for which
     /// the device may hold it. Exception: if no twin is rendered and the device releases within two periods, one
-    /// period is paid and the reserve covers the other. If both were paid, a link would show 8 % less stiffness than
-    /// E3 predicts, and a brisk press over a short link would ring.
+    /// period is paid and the reserve covers the other. If both were paid, the hand would feel 8 % less stiffness
+    /// than E3 predicts, and the force would oscillate in a quick press over a short link.
     fn force_hold(&self, mode: Mode, axis: usize, moved_m: f64, passed_s: f64) -> ForceHold {
         let (caps, hold_s) = (&self.caps, self.force_hold_s_max);
         let short = hold_s <= TWO_PERIODS_S && !mode.renders_twin();

@@ -20,7 +20,8 @@ const CELL_M: f64 = 2e-3;
 /// approaches the other one slowly, which is safe.
 const CELLS: usize = 1 << 12;
 
-/// Cells ahead of a fast port that must be confirmed: part of one is unknown, and the robot brakes within two.
+/// Cells ahead of a fast port that must be confirmed. The robot brakes within two; one more, as a confirmed cell may
+/// be free only in part.
 const CELLS_AHEAD: u8 = 3;
 
 /// Rates at which the speed limit rises and falls between its two values \[m/s^2\]: a step would be felt through waves.
@@ -53,8 +54,8 @@ pub fn approach_mps(force_n: f64, mass_kg: f64, wall_npm: f64) -> f64 {
     force_n / (mass_kg * wall_npm).sqrt()
 }
 
-/// Distance within which a robot stops from a speed \[m\]: 3 ms until it reacts, then its declared deceleration of
-/// 20 m/s^2.
+/// Distance within which a robot stops from a speed \[m\]: 3 ms until the drive reacts to a command, then a
+/// deceleration that is assumed for every robot, 20 m/s^2.
 #[must_use]
 pub fn stopping_distance_m(speed_mps: f64) -> f64 {
     const REACTS_S: f64 = 3e-3;
@@ -148,8 +149,9 @@ impl Approach {
         self.speed_mps_max[axis]
     }
 
-    /// Contact force on an axis for its limit \[N\]: the expected one if it rises, otherwise the present one.
-    pub(crate) fn guarded_n(&self, axis: usize) -> f64 {
+    /// Contact force that is compared with the limit of an axis \[N\]: the expected one if it rises, otherwise the
+    /// present one.
+    pub(crate) fn contact_n_for_limit(&self, axis: usize) -> f64 {
         let (now_n, expected_n) = (self.contact_n[axis], self.expected_n[axis]);
         let rises = now_n * (expected_n - now_n) > now_n.abs() * RISE_N;
         if rises { expected_n } else { now_n }
@@ -157,14 +159,14 @@ impl Approach {
 
     /// Largest force of the servo's spring into the contact of an axis \[N\]; none without a contact.
     pub(crate) fn spring_n_max(&self, axis: usize, limit_n: f64) -> Option<f64> {
-        let (now_n, guarded_n) = (self.contact_n[axis], self.guarded_n(axis));
-        let yields = guarded_n.abs() > limit_n && guarded_n != now_n;
+        let (now_n, compared_n) = (self.contact_n[axis], self.contact_n_for_limit(axis));
+        let yields = compared_n.abs() > limit_n && compared_n != now_n;
         let touches = now_n.abs() > TOUCH_N;
         touches.then_some(if yields { 0.0 } else { limit_n })
     }
 
-    /// Range of the servo's force at a speed of the robot \[N\]: it does not drive the robot beyond the speed limit, which
-    /// in a contact is that of the guard.
+    /// Range of the servo's force at a given speed of the robot \[N\]. Within it the servo does not drive the robot
+    /// beyond the speed limit of the approach, or in contact beyond that of the guard.
     pub(crate) fn force_range_n(
         &self,
         axis: usize,

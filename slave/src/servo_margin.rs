@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_hold_on_both_robots() {
+    fn default_servo_is_stable_on_both_robots() {
         let (slave, coupling) = (SlaveParams::default(), CouplingParams::default());
         for kind in [RobotKind::Palpator, RobotKind::Mass] {
             let robot = RobotParams {
@@ -246,9 +246,10 @@ mod tests {
         }
     }
 
-    /// Poles of a mass on a spring and a damper, sampled without lag, and the passivity bound of E20.
+    /// A mass on a sampled spring, without lag, is stable just inside the passivity bound of E20 and unstable far
+    /// beyond it.
     #[test]
-    fn bound_of_colgate_and_schenkel_lies_inside() {
+    fn servo_within_the_bound_of_colgate_and_schenkel_is_stable() {
         let plant = ServoPlant {
             mass_kg: 0.5,
             damping_nspm: 10.0,
@@ -256,15 +257,15 @@ mod tests {
             lag_s: 0.0,
             velocity_gain: None,
         };
-        // passive against every wall: b > K T / 2 with B = 0, at twice the gains
+        // passive against every wall if the plant's damping exceeds K T / 2 (with B = 0); the gain margin doubles K
         let passive_npm = 10.0 / (0.5 * PERIOD.s()) / GAIN_MARGIN;
         assert!(plant.is_stable(0.99 * passive_npm, 0.0, 1e5));
         // a wall and a servo of the same stiffness: unstable far beyond that bound
         assert!(!plant.is_stable(50.0 * passive_npm, 0.0, 1e5));
     }
 
-    /// True if an oscillation of the simulated robot on a wall grows at these gains. The wall's load is carried by the
-    /// command, and begins as a step.
+    /// True if an oscillation of the simulated robot on a wall grows at these gains. The command cancels the static
+    /// force of the wall; 1 N more during the first 5 ms starts the oscillation.
     fn grows(robot: &RobotParams, npm: f64, nspm: f64, wall_npm: f64) -> bool {
         let depth_m = 0.01;
         let mut wall = ViscoelasticWall::rp1(wall_npm);
@@ -283,7 +284,7 @@ mod tests {
         peaks_m[1] > peaks_m[0]
     }
 
-    /// The second way: the simulated plant in sub-steps.
+    /// Compares the closed form with the simulated robot, which is integrated in sub-steps.
     #[test]
     fn simulated_robot_oscillates_beyond_the_margin_of_the_closed_form() {
         let mut robot = lagging(5e-3);

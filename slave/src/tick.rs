@@ -1,9 +1,8 @@
 //! One tick of the remote side: frame and robot in, actuator force and frame out.
 //!
-//! Pure and total: no clock, no socket, no allocation, and any input gives finite, limited output.
-//! Stages: take the newest frame, compute the demand of the coupling method, limit it (guard), limit it
-//! to the energy in the tank, move the port, encode. The methods themselves are in
-//! `palpate_transport::coupling`, behind its `SlaveEnd`.
+//! Pure and total: no clock, no socket, no allocation, and any input gives finite, limited output. Stages: take the
+//! newest frame, compute the demand of the coupling method, limit it (guard), limit it to the energy in the tank,
+//! move the port, form the frame. The methods themselves are in `palpate_transport::coupling`, behind its `SlaveEnd`.
 
 use palpate_port::TickInputs;
 use palpate_port::encoder::MeasuredMotion;
@@ -28,8 +27,8 @@ use crate::robot_port::RobotPort;
 pub struct SlaveParams {
     /// Stiffness K_s of the coupling to the robot, by axis \[N/m\].
     pub stiffness_npm: Axes,
-    /// Damping B_s, by axis \[N s/m\], near the critical `2 sqrt(m K_s)` of the moving mass m: of a robot that holds
-    /// its position, and while impedance matching does not replace it.
+    /// Damping B_s, by axis \[N s/m\], near the critical `2 sqrt(m K_s)` of the moving mass m. It applies while the
+    /// robot holds its position, and in motion unless impedance matching replaces it.
     pub damping_nspm: Axes,
     /// Least damping by impedance matching, by axis \[N s/m\]; the most is `damping_nspm`.
     pub matched_nspm_min: Axes,
@@ -70,7 +69,7 @@ pub struct SlaveOutputs {
 pub struct SlaveState {
     port_position_m: Axes,
     /// Distance from the port to the set point of the servo \[m\]: a hold moves the set point, but not the port.
-    relief_m: Axes,
+    set_point_offset_m: Axes,
     /// True while the robot holds its position.
     holds: bool,
     has_position: bool,
@@ -138,11 +137,11 @@ pub fn tick(
     at: &TickInputs,
     reading: &RobotReading,
 ) -> SlaveOutputs {
-    let loose = state.fault || !state.has_position;
+    let needs_placement = state.fault || !state.has_position;
     let reading = state.accept_reading(at, reading);
     state.robot_port.observe(&reading);
     // true if the port was just placed at the robot
-    let begins = loose && !state.fault;
+    let was_placed = needs_placement && !state.fault;
     state.take_frame(at);
     state.finished_batches = reading.edits.finished_batches;
     // the stiffness comes from the agreed parameters and not from the current mode, so that it does not change while
@@ -189,7 +188,7 @@ pub fn tick(
     for (axis, port) in ports.iter_mut().enumerate() {
         *port = if state.fault {
             state.faded_axis(&context, axis)
-        } else if begins {
+        } else if was_placed {
             state.stopped_axis(&context, axis, 0.0)
         } else {
             state.tick_axis(&context, axis)
@@ -226,14 +225,14 @@ impl SlaveState {
                 ..RobotReading::default()
             };
         }
-        // A fault leaves the port in place and the robot loose. After a re-arm, and at the start of a run, the port is
-        // placed at the robot with no force in this tick, so this needs no energy.
+        // During a fault the port stays in place, and the robot is only damped. After a re-arm, and at the start of a
+        // run, the port is placed at the robot with no force in this tick, so this needs no energy.
         let rearmed = self.fault && at.rearm;
         self.fault = (self.fault && !rearmed) || reading.tissue_collapsed;
         self.collapsed = (self.collapsed && !rearmed) || reading.tissue_collapsed;
         if !self.has_position || rearmed {
             self.port_position_m = reading.position_m;
-            self.relief_m = [0.0; AXES];
+            self.set_point_offset_m = [0.0; AXES];
             self.has_position = true;
         }
         let known = reading.force_valid && reading.contact_force_n.iter().all(|n| n.is_finite());
@@ -275,9 +274,10 @@ impl SlaveState {
         Some(at.now - since)
     }
 
-    /// Sets the servo's spring, where a hold begins, to the force that balances the measured contact; the port does not
-    /// move. Energy of a spring that gets weaker is lost. The tank pays for a spring that gets stronger, which is at most
-    /// as strong as the tank can pay. Without a balance the tissue would push a robot that damping had held against it.
+    /// Sets the servo's spring, where a hold begins, to the force that balances the measured contact; the port does
+    /// not move. If the spring gets weaker, its energy is lost. If it gets stronger, the tank pays in the passive
+    /// modes, and the level bounds its strength. In motion, damping balances part of the contact force. Without a new
+    /// balance the tissue would push the robot back as the port stops.
     fn balance_spring(&mut self, context: &TickContext<'_>) {
         let (reading, params) = (&context.reading, context.params);
         for axis in 0..AXES {
@@ -288,8 +288,8 @@ impl SlaveState {
             } else {
                 0.0
             };
-            let stretch_m =
-                self.port_position_m[axis] + self.relief_m[axis] - reading.position_m[axis];
+            let stretch_m = self.port_position_m[axis] + self.set_point_offset_m[axis]
+                - reading.position_m[axis];
             let stored_j = if stretch_m * balance_m > 0.0 {
                 0.5 * npm * stretch_m * stretch_m
             } else {
@@ -304,21 +304,27 @@ impl SlaveState {
             let set_m = balance_m.clamp(-most_m, most_m);
             let cost_j = 0.5 * npm * set_m * set_m - stored_j;
             self.tank.deposit(axis, -cost_j.max(0.0));
-            self.relief_m[axis] += set_m - stretch_m;
+            self.set_point_offset_m[axis] += set_m - stretch_m;
         }
     }
 
     /// Moves the port of an enabled robot towards the servo's set point, by at most `left_m` and as far as the tank
     /// pays; the set point stays.
-    fn close_relief(&mut self, context: &TickContext<'_>, axis: usize, left_m: f64, force_n: f64) {
-        let mut moved_m = self.relief_m[axis].clamp(-left_m, left_m);
+    fn close_set_point_offset(
+        &mut self,
+        context: &TickContext<'_>,
+        axis: usize,
+        left_m: f64,
+        force_n: f64,
+    ) {
+        let mut moved_m = self.set_point_offset_m[axis].clamp(-left_m, left_m);
         let (cost_j, level_j) = (force_n * moved_m, self.tank.level_j()[axis].max(0.0));
         if context.coupling.mode.is_passive() && cost_j > level_j {
             moved_m *= level_j / cost_j;
         }
         // work that comes back is not used
         self.tank.deposit(axis, -(force_n * moved_m).max(0.0));
-        self.relief_m[axis] -= moved_m;
+        self.set_point_offset_m[axis] -= moved_m;
         self.port_position_m[axis] += moved_m;
     }
 
@@ -330,11 +336,11 @@ impl SlaveState {
         let Some(most_n) = self.approach.spring_n_max(axis, limit_n) else {
             return false;
         };
-        let set_point_m = self.port_position_m[axis] + self.relief_m[axis];
+        let set_point_m = self.port_position_m[axis] + self.set_point_offset_m[axis];
         let stretch_m = set_point_m - reading.position_m[axis];
         let most_m = most_n / params.stiffness_npm[axis];
         if stretch_m * reading.contact_force_n[axis] < 0.0 && stretch_m.abs() > most_m {
-            self.relief_m[axis] += most_m.copysign(stretch_m) - stretch_m;
+            self.set_point_offset_m[axis] += most_m.copysign(stretch_m) - stretch_m;
         }
         most_n == 0.0
     }
@@ -345,7 +351,7 @@ impl SlaveState {
         let dt_s = context.at.dt_s;
         let yields = self.yield_spring(context, axis);
         let inputs = context.coupling_inputs(&self.inbox);
-        let set_point_m = self.port_position_m[axis] + self.relief_m[axis];
+        let set_point_m = self.port_position_m[axis] + self.set_point_offset_m[axis];
         let follows = moving.is_some() && !yields;
         let pd = PdController {
             stiffness_npm: params.stiffness_npm[axis],
@@ -363,7 +369,8 @@ impl SlaveState {
         };
         let demand = self.method.demand(&inputs, &robot, &self.tank);
         let mut events = demand.events;
-        // a hold may have its set point outside of the workspace, where the robot was
+        // in a hold the set point may lie outside of the workspace, as the robot may; the guard must not move the
+        // port back then
         let (position_m, velocity_mps) = match moving {
             Some(_) => (set_point_m, demand.velocity_mps),
             None => (self.port_position_m[axis], 0.0),
@@ -372,7 +379,7 @@ impl SlaveState {
         let motion = PortMotion {
             position_m,
             velocity_mps,
-            contact_force_n: self.approach.guarded_n(axis),
+            contact_force_n: self.approach.contact_n_for_limit(axis),
             speed_mps_max: self.approach.speed_mps_max(axis) * share,
             dt_s,
         };
@@ -398,7 +405,7 @@ impl SlaveState {
         let wave_out = self.method.send(&inputs, &moved, tank);
         if moving.is_some() {
             let left_m = (motion.speed_mps_max - velocity_mps.abs()).max(0.0) * dt_s;
-            self.close_relief(context, axis, left_m, force_n);
+            self.close_set_point_offset(context, axis, left_m, force_n);
         }
         PortAxis {
             force_n,

@@ -52,7 +52,8 @@ pub struct Summary {
     pub ticks: Option<u64>,
     /// Ticks that each side recorded.
     pub ticks_by_side: TicksBySide,
-    /// Hash over all records, of bit-exact runs.
+    /// Hash of the port positions and port forces of all ticks and of the topologies of both tissues, of bit-exact
+    /// runs.
     pub trace_hash: Option<String>,
     /// The network.
     pub link: LinkSummary,
@@ -139,8 +140,8 @@ pub struct LinkSummary {
     pub age_ms_p50: Option<f64>,
     /// 99.9th percentile of the age of the newest frame \[ms\].
     pub age_ms_p999: Option<f64>,
-    /// Effect of jitter and loss on the remote force beyond a constant delay: root mean square of the difference over
-    /// that of the force.
+    /// Relative error that jitter and loss cause in the received remote force. It compares the force with that over a
+    /// link of the constant median age: root mean square of the difference, divided by that of the force.
     pub reconstruction_error: Option<f64>,
 }
 
@@ -167,7 +168,8 @@ pub struct PassivitySummary {
     /// Least energy inside the twin \[J\]. Rounding of a single-precision tissue at rest can make it about -1e-7 J;
     /// the value is reported unchanged, and a negative energy is never counted as energy that the channel may use.
     pub twin_internal_energy_min_j: Option<f64>,
-    /// Ticks at which the energy balance lowered a demand to the available energy, or repaid a debt by damping.
+    /// Ticks at which the energy tank or a passivity controller changed a demand, or damping repaid a debt of the
+    /// tank.
     pub interventions: Option<u64>,
     /// Name of the auditor.
     pub auditor: String,
@@ -181,7 +183,8 @@ pub struct PassivitySummary {
     pub missing_ticks: u64,
     /// Records after the end of the shorter side, which cannot be judged.
     pub left_out: u64,
-    /// Energies that need the record of the other side, of a side that is judged alone.
+    /// Names of the energies that are not judged, if one side is judged alone: they need the record of the other
+    /// side.
     #[serde(default)]
     pub not_judged: Vec<String>,
 }
@@ -217,10 +220,11 @@ pub struct ContactSummary {
     pub free_damping_nspm: Option<f64>,
     /// Inertia that the channel displays in free motion \[kg\].
     pub free_inertia_kg: Option<f64>,
-    /// Time offset of the force after the motion, against a session without a network \[ms\], by time warping;
-    /// negative is earlier. Null in modes whose force is neither relayed nor the twin's.
+    /// Delay between motion and felt force that the session adds \[ms\], by time warping: from handle to robot, plus
+    /// from remote to displayed force. It is negative if the force is earlier. Null in modes whose force is neither
+    /// relayed nor the twin's.
     pub offset_time_ms: Option<f64>,
-    /// Remaining difference of the displayed force from the remote one \[N\].
+    /// Root mean square of the difference of the displayed force from the remote one, after time warping \[N\].
     pub offset_value_n: Option<f64>,
     /// Root mean square of the force on the hand minus the remote contact force of the same moment of the motion, in
     /// contact \[N\].
@@ -422,7 +426,8 @@ pub struct SafetySummary {
     pub state: Option<String>,
     /// Faults that latched.
     pub faults: Vec<String>,
-    /// Collapses of the twin and of the simulated tissue that latched a fault; each was rebuilt within its tick.
+    /// Collapses of the twin and of the simulated tissue that latched a fault; the tissue was set to rest within the
+    /// tick.
     pub tissue_rebuilds: Option<u64>,
     /// Ticks at which each limit acted.
     pub limit_hits: BTreeMap<String, u64>,
@@ -434,8 +439,8 @@ pub struct SafetySummary {
     /// Largest distance of the probe, in any stretch of ticks in which the robot was not enabled (no fresh frame, no
     /// engaged hand, a stop or a fault), from its position at the start of that stretch \[mm\].
     pub uncommanded_motion_mm_max: Option<f64>,
-    /// Largest stopping distance: that of the robot's speed when it stopped being enabled, at its declared
-    /// deceleration \[mm\].
+    /// Largest stopping distance: the one for the speed at which the robot stopped being enabled, with an assumed
+    /// deceleration of 20 m/s^2 \[mm\].
     pub stopping_distance_mm_max: Option<f64>,
     /// Largest distance by which the robot yielded to a changing contact force while it was not enabled \[mm\].
     pub yield_mm_max: Option<f64>,
@@ -448,8 +453,8 @@ pub struct SafetySummary {
     pub robot_speed_mps_max: Option<f64>,
     /// Largest distance of the probe outside of the workspace \[mm\].
     pub outside_workspace_mm_max: Option<f64>,
-    /// Bound of the first touch's force: the speed with which the robot approaches unconfirmed places at most, on the
-    /// axis where it is lowest \[m/s\].
+    /// Largest speed at which the robot may approach unconfirmed places, on the axis where it is lowest \[m/s\]. It
+    /// bounds the force of a first touch.
     pub approach_mps_max: Option<f64>,
 }
 

@@ -31,7 +31,7 @@ const JITTER_FULL_S: f64 = 0.3e-3;
 /// Mean absolute deviation of the newest frame's age from its mean.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct AgeJitter {
-    /// Transit time of the newest frame, over that of the first one \[s\].
+    /// Transit time of the newest frame minus that of the first one \[s\].
     transit_s: f64,
     /// Mean age, likewise \[s\].
     mean_s: f64,
@@ -64,7 +64,8 @@ impl AgeJitter {
 mod tests {
     use super::*;
 
-    /// Records three seconds; `arrives` is true where frames arrive, the newest of them after `transit_ms`.
+    /// Records three seconds in ticks of 1 ms. Frames arrive in the ticks for which `arrives` is true; their transit
+    /// time is the constant `transit_ms`.
     fn jitter(transit_ms: i32, arrives: impl Fn(i32) -> bool) -> AgeJitter {
         let (mut jitter, mut spacing_ms) = (AgeJitter::default(), 1);
         jitter.record(f64::from(transit_ms) * 1e-3, 0.0, 1e-3);

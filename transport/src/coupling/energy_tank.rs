@@ -53,8 +53,8 @@ impl EnergyTank {
         &self.received_j
     }
 
-    /// Energy that this end may still get, all axes together \[J\]: its levels, and what the peer may still return
-    /// beside a budget for active peers.
+    /// Energy that this end may still give out at its port, all axes together \[J\]. It is the sum of its levels, of
+    /// the energy that the peer may still return, and of a budget for active peers.
     #[must_use]
     pub fn recoverable_j(&self, active_j_max: f64) -> f64 {
         self.level_j.iter().sum::<f64>() + self.outstanding_j + active_j_max
@@ -95,8 +95,8 @@ impl EnergyTank {
         refused
     }
 
-    /// Restarts both sums for a peer that restarted. The levels stay; energy in flight to the former
-    /// run is lost, which makes no energy, and remains sent for [`Self::receive_within`].
+    /// Restarts both sums for a peer that restarted. The levels stay. Energy in flight to the former run is lost,
+    /// which creates no energy. It still counts as sent in the bound of [`Self::receive_within`].
     pub fn reset_sums(&mut self) {
         self.sent_j = Axes::default();
         self.received_j = Axes::default();
@@ -200,7 +200,8 @@ impl EnergyTank {
     }
 }
 
-/// Hold of a force at the master's port until it is renewed, and its largest cost there (ours).
+/// Conditions under which the master's port holds a force, and from them the largest energy that the force may cost
+/// (ours).
 ///
 /// Work is force times the distance over which the force is held. A device holds the last command for at
 /// most H and then releases it, so that no pause of the master costs more. The mean speed over those H
@@ -236,16 +237,18 @@ impl ForceHold {
     /// Largest cost of a force that is held for `over_s` \[J\].
     #[must_use]
     pub fn cost_over_j(&self, force_n: f64, over_s: f64) -> f64 {
-        self.cost_beyond_j(force_n, self.retreat_mps(force_n), over_s)
+        self.cost_at_speed_j(force_n, self.retreat_mps(force_n), over_s)
     }
 
     /// Largest cost of a force that is held for `over_s` from rest \[J\].
     #[must_use]
     pub fn cost_from_rest_j(&self, force_n: f64, over_s: f64) -> f64 {
-        self.cost_beyond_j(force_n, 0.0, over_s)
+        self.cost_at_speed_j(force_n, 0.0, over_s)
     }
 
-    fn cost_beyond_j(&self, force_n: f64, retreat_mps: f64, over_s: f64) -> f64 {
+    /// Largest cost \[J\] of a force that is held for `over_s`, if the handle moved against it with a mean speed of
+    /// `retreat_mps` in the last tick.
+    fn cost_at_speed_j(&self, force_n: f64, retreat_mps: f64, over_s: f64) -> f64 {
         let gain = 0.5 * over_s / self.mass_kg;
         let speed_mps = retreat_mps + self.speed_gain_mps(force_n, over_s) + gain * force_n.abs();
         force_n.abs() * speed_mps * over_s

@@ -1,10 +1,10 @@
 //! Model mediation: the handle renders the twin, the robot follows the hand.
 //!
 //! Source: teleop E9 and E16. The handle renders a local model at once. The hand gets the energy of pressing back by
-//! releasing, so the master's tank needs only a small stock for the beginning of a contact. The robot presses a delay
-//! later and needs that energy too, from its tank ([`super::robot_tank`]), which is filled by the hand's work beyond
-//! the model's stored energy. The model itself is outside the guarantee: a wrong twin can be felt, but it cannot
-//! make the channel active.
+//! releasing, so the master's tank needs only a small reserve for the beginning of a contact. The robot presses a
+//! delay later and needs that energy too, from its tank ([`super::robot_tank`]), which is filled by the hand's work
+//! beyond the model's stored energy. The model itself is outside the guarantee: a wrong twin can be felt, but it
+//! cannot make the channel active.
 
 use super::auto::Blend;
 use super::method::{EnergyTransfer, MasterPort, Method, SlavePort};
@@ -13,17 +13,18 @@ use super::wave_filter::LowPass;
 use super::{CouplingInputs, ForceDemand, TwinInputs, VelocityDemand};
 use crate::AXES;
 
-/// Energy that the master keeps for the beginning of a contact \[J\] (ours). Holding a force F for the 2 ms until a
-/// device releases it may cost `c1 F + c2 F^2` (a longer time, more than this stock has). On the lightest handle c1 is
-/// some 0.2 mm and c2 some 0.16 mm/N. A spring K that is pressed with F has stored only `F^2 / (2 K)`: at 2 000 N/m up
-/// to 0.2 mJ less. Without a stock the force would grow over the first 2 mm whatever the model is, so that hard tissue
-/// had no surface and then felt too hard. The value is twice that, for a hand that moves.
+/// Energy that the master keeps for the beginning of a contact \[J\] (ours). A force F that is held for the 2 ms
+/// until a device releases it may cost `c1 F + c2 F^2`. On the lightest handle c1 is some 0.2 mm and c2 some 0.16
+/// mm/N. A spring K that is pressed with F has stored only `F^2 / (2 K)`: at 2 000 N/m this is up to 0.2 mJ less than
+/// the cost. Without a reserve the force would rise over the first 2 mm at a rate that does not depend on the model.
+/// Hard tissue would then have no clear surface, and would feel too hard below it. The value is twice the difference,
+/// for a hand that moves. It does not suffice for a device that holds a force for longer than 2 ms.
 const CONTACT_RESERVE_J: f64 = 4e-4;
 
 /// Cut-off of the handle's velocity that the robot of a mediated session follows \[Hz\]: above that of a hand, tremor
-/// included, with 5 ms of lag. The noise of a coarse encoder above it (4 mm/s for steps of 0.03 mm) moves nothing. On
-/// the damping of the robot's controller it took 1 mW, as much as a hand supplies on hard tissue, and the robot stopped.
-/// The filter leaves a twentieth of that power.
+/// included, with 5 ms of lag. The noise of a coarse encoder above it (4 mm/s for steps of 0.03 mm) moves nothing.
+/// Without the filter, the damping of the robot's controller dissipated 1 mW of this noise. A hand supplies no more
+/// than that on hard tissue, so the robot stopped. The filter leaves a twentieth of that power.
 const HANDLE_CUTOFF_HZ: f64 = 30.0;
 
 /// Model mediation, alone or with the blend of `auto`.

@@ -16,13 +16,13 @@
 //! | `iss` | `iss` | input-to-state stability | teleop E11 |
 //! | `mmt` | `mmt`, `auto` | model mediation; in `auto` with the relayed force where it is better | teleop E9, E16 |
 //!
-//! Common parts: `channel_end` runs the method of the mode and sends its waves. `wave_filter` filters them (E5).
-//! `age_jitter` measures how irregularly frames arrive and smooths received waves.
-//! `delay_gain` is the classic gain for a variable delay (E6a), `drift` the correction of position (E7). [`energy_tank`]
-//! is the tank (E6b, E9), and `robot_tank` fills the slave's. `auto` selects between twin and relayed force (goal 5),
-//! and `blade` handles the force on an operator's blade. [`retune`] changes the wave impedance while a session runs,
-//! [`mode_switch`] the method, and `params` has what both ends agree on. The ticks call [`MasterEnd`] and [`SlaveEnd`],
-//! and depend on no method.
+//! Common parts: `channel_end` runs the method of the mode and sends its waves. `wave_filter` has their units (E2)
+//! and the low-pass of sent waves (E5), received waves and other signals. `age_jitter` measures how irregularly
+//! frames arrive and smooths received waves. `delay_gain` is the classic gain for a variable delay (E6a), `drift` the
+//! correction of position (E7). [`energy_tank`] is the tank (E6b, E9), and `robot_tank` fills the slave's. `auto`
+//! selects between twin and relayed force (goal 5), and `blade` handles the force on an operator's blade. [`retune`]
+//! changes the wave impedance while a session runs, [`mode_switch`] the method, and `params` has what both ends agree
+//! on. The ticks call [`MasterEnd`] and [`SlaveEnd`], and depend on no method.
 //!
 //! Ports (teleop section 6): `F_m v_m` is the power into the channel at the master, `F_s v_sd` the
 //! power out of it at the slave.

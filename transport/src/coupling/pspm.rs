@@ -40,7 +40,8 @@ const NEGATIVE_DAMPING: f64 = 0.217_233_628;
 /// Largest damping against the delayed spring \[N s/m\]: what a light handle bears at 1 kHz.
 const DAMPING_NSPM_MAX: f64 = 10.0;
 
-/// Rate at which a longer round trip is forgotten \[1/s\]: jitter and outages return within seconds.
+/// Rate at which the longest recent round trip decays \[1/s\]. It is slow, as jitter and outages recur within
+/// seconds.
 const FORGET_PER_S: f64 = 0.5;
 
 /// Springs of both ends.

@@ -20,19 +20,19 @@
 //! - *Near rest.* Below a dead zone in velocity, or force, the sign is noise and no controller acts.
 //! - *Drift.* A slave that was slowed falls behind. [`admitted_correction_mps`] adds a velocity towards the
 //!   master's position as far as the gap pays (E7; the idea of Coelho 2019 and Chawda).
-//! - *Output filter.* E8 requires a passive mass-spring behind the impedance controller, so that a hand does not
-//!   feel its pulses. [`OutputFilter`] is one of the first order that counts its demanded work. Passivity does not
-//!   depend on that count, as the tank pays for the commanded force. Measured (RP-1, 300 N/m, 20 % jitter, 2 % loss; RMS
-//!   of the force above 20 Hz, without and with 15 Hz): `tdpa` 12.4 and 12.4 mN over 10 ms one way, 116 and 102 over
-//!   50, 218 and 194 over 200; `wave-tdpa` 66 and 47, 97 and 90, 109 and 97; the stiffness shown stays within 1 %. With
-//!   the coupling force relayed, which oscillates, it has no effect (533 and 603 mN over 10 ms). Most of the chatter
-//!   comes from the network and the tank, not from the controller.
+//! - *Output filter.* E8 requires a passive mass-spring behind the impedance controller, so that a hand does not feel
+//!   its pulses. [`OutputFilter`] is one of the first order that counts its demanded work. Passivity does not depend
+//!   on that count, as the tank pays for the commanded force. Measured (RP-1, 300 N/m, 20 % jitter, 2 % loss; RMS of
+//!   the force above 20 Hz, without and with 15 Hz): `tdpa` 12.4 and 12.4 mN over 10 ms one way, 116 and 102 over 50,
+//!   218 and 194 over 200; `wave-tdpa` 66 and 47, 97 and 90, 109 and 97; the stiffness shown stays within 1 %. If the
+//!   coupling force is relayed, that force oscillates and the filter has no effect (533 and 603 mN over 10 ms). Most
+//!   of the chatter comes from the network and the tank, not from the controller.
 //! - *Energy reflection* (Panzirsch 2019). The slave's gap beyond its need goes back to the master
 //!   ([`reflected_j`]), where its force is paid with it. The paper's internals are not known here. This form is
 //!   ours, and any form is passive, because the tank moves the energy.
-//! - *Charging.* A velocity that is followed without loss needs no energy; a real robot does. So the hand
-//!   pays a friction while the slave's gap is low, as in model mediation (ours). Without it the first motion
-//!   would not start until noise in the dead zones had made the gap negative.
+//! - *Charging.* An ideal robot follows a velocity without loss and needs no energy; a real robot needs some. So the
+//!   hand pays a friction while the slave's gap is low, as in model mediation (ours). Without it the robot would
+//!   start its first motion only after noise below the dead zones had made the gap negative.
 //!
 //! Several axes are observed one by one, which is stricter than their sum.
 
@@ -53,8 +53,8 @@ const FORCE_DEAD_N: f64 = 1e-3;
 /// Largest damping of the master's controller \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
 const ALPHA_NSPM_MAX: f64 = 20.0;
 
-/// Fraction of the tank's target that a reflecting slave keeps. With less than the target the hand always
-/// pays some friction; with all of it no energy is ever left to reflect.
+/// Fraction of the tank's target that a reflecting slave keeps. A tank below its target makes the hand pay some
+/// friction. If the slave kept the whole target, no energy would ever be left to reflect.
 const TARGET_FRACTION_KEPT: f64 = 1.0 / 3.0;
 
 /// Observer and controllers of one end.
@@ -83,7 +83,7 @@ impl Method for Tdpa {
     }
 
     fn record_work(&mut self, axis: usize, channel_j: f64, moved_m: f64) {
-        // the controller's dissipation repays the gap only
+        // the energy that the controller dissipates repays the gap and is not sent to the peer
         let repaid_j = (self.added_n[axis] * moved_m).max(0.0);
         self.output[axis].record_work(moved_m);
         self.observer.record_work(axis, channel_j - repaid_j);
@@ -106,13 +106,18 @@ impl Method for Tdpa {
             let demand = waves.velocity_limited(port, f64::INFINITY);
             return self.with_admittance_controller(demand, port);
         }
-        let (pd, ahead_mps) = (&port.robot.pd, port.handle_velocity_mps());
-        let repair_mps = port.correction.velocity_mps(port.position_error_m);
-        let force_n = pd.force(ahead_mps);
-        let admitted_mps =
-            admitted_correction_mps(self.gap_j(port), force_n, ahead_mps, repair_mps, pd.dt_s);
+        let (pd, handle_mps) = (&port.robot.pd, port.handle_velocity_mps());
+        let correction_mps = port.correction.velocity_mps(port.position_error_m);
+        let force_n = pd.force(handle_mps);
+        let admitted_mps = admitted_correction_mps(
+            self.gap_j(port),
+            force_n,
+            handle_mps,
+            correction_mps,
+            pd.dt_s,
+        );
         self.with_admittance_controller(
-            VelocityDemand::from_velocity(ahead_mps + admitted_mps),
+            VelocityDemand::from_velocity(handle_mps + admitted_mps),
             port,
         )
     }
@@ -208,8 +213,8 @@ impl Observer {
         self.untransferred_j[axis] = (self.untransferred_j[axis] - shipped_j).max(0.0);
     }
 
-    /// Observed gap W \[J\], from the tank's level: energy that may leave here without being owed to the peer or
-    /// missing.
+    /// Observed gap W \[J\]: the level of the tank, less the energy that is still to be sent to the peer. Energy up
+    /// to W may leave at this port.
     fn gap_j(&self, axis: usize, level_j: f64) -> f64 {
         level_j - self.untransferred_j[axis]
     }
@@ -238,11 +243,11 @@ fn impedance_controller_nspm(
 /// Low-pass of the force that the master's controller adds, against its pulses (E8; ours, of the first
 /// order).
 ///
-/// A controller's force is a damper's and only takes energy. Delayed by a filter it may act after the handle
-/// has turned, and then it would push. So the filter counts the energy that it took at the port and gives
-/// back no more than that: by itself it is passive. It counts the force that it demands. Where guard or tank
-/// reduce the whole force, the count may be too large, and then the tank pays for the difference as for any
-/// force. A negative level that is repaid later stays negative until then.
+/// A controller's force is a damper's and only takes energy. Delayed by a filter it may act after the handle has
+/// turned, and then it would push. So the filter counts the energy that it took at the port and gives back no more
+/// than that: by itself it is passive. It counts the force that it demands. Where guard or tank reduce the whole
+/// force, the count may be too large, and then the tank pays for the difference as for any force. The filter delays
+/// the repayment of a negative level, which stays negative until then.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct OutputFilter {
     force_n: f64,
@@ -300,7 +305,7 @@ fn admitted_correction_mps(
     correction_mps: f64,
     dt_s: f64,
 ) -> f64 {
-    // written so that a force that is not a number stops nothing and panics nowhere
+    // written so that a force that is not a number leaves the correction unchanged and causes no panic
     let costs = force_n * correction_mps > 0.0;
     if !costs {
         return correction_mps;

@@ -89,8 +89,8 @@ impl Method for Wave {
     }
 
     fn transfer(&mut self, outgoing: &mut EnergyTransfer<'_>) {
-        // otherwise a channel that lacks energy would send the energy that a blade may return, although that work never
-        // enters the channel
+        // the energy that a blade may return to the hand stays here: it does not belong to the channel, but a channel
+        // that lacks energy would send it
         let reserve_j = outgoing.reserve_j + outgoing.blade_energy_j;
         outgoing.transfer(outgoing.wave_j, reserve_j);
     }
@@ -219,9 +219,9 @@ impl WaveDecoder {
     }
 }
 
-// A predicted wave (E5) is not implemented: extrapolated by its slope and limited by the tank, it
-// oscillated between two unmatched ends and showed 17 of 132 N/m on RP-1 at 50 ms. It needs a model
-// of the far side, which is model mediation.
+// A predicted wave (E5) is not implemented: extrapolated by its slope and limited by the tank, it oscillated between
+// two unmatched ends and displayed only a small part of the stiffness (RP-1, 50 ms). A useful prediction needs a
+// model of the far side, which is model mediation.
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,12 @@
-//! Units and filter of the wave that an end sends (teleop E2, E5).
+//! Units of the waves (teleop E2), and a first-order low-pass for sent waves (E5), received waves and other signals.
 
 /// Impedances of the two integrals of an end: of the outgoing and of the incoming wave (teleop E2, the
 /// epochs of b).
 ///
-/// A wave's integral is motion in units that b sets: `x = sqrt(2/b) U` where no force acts. So when b
-/// changes, the sender rescales its whole sum to the new b, and the receiver rescales the sum that it used
-/// so far. Waves that were lost or late before the change then still give the same motion; without this
-/// a sum U would jump to `sqrt(b_new / b_old)` of it.
+/// A wave's integral is motion in units that b sets: `x = sqrt(2/b) U` where no force acts. So when b changes, the
+/// sender rescales its whole sum to the new b, and the receiver rescales the sum that it used so far. Waves that were
+/// lost or late before the change then still give the same motion. Without this they would give `sqrt(b_old / b_new)`
+/// times that motion.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct WaveUnits {
     sent_nspm: f64,
@@ -35,7 +35,7 @@ fn rescale_factor(from_nspm: f64, to_nspm: f64) -> f64 {
     }
 }
 
-/// First-order low-pass for an outgoing wave (E5): `H = lambda / (s + lambda)`, by implicit Euler.
+/// First-order low-pass (E5): `H = lambda / (s + lambda)`, by implicit Euler. The text below is for an outgoing wave.
 ///
 /// Each output is a mean of the input and the output before, so the filtered wave never carries more
 /// energy than the wave did (test below). The difference stays in the tank of this end. At low

@@ -19,7 +19,7 @@ pub struct Condition {
     pub name: Option<String>,
     /// Fields that it sets, or the levels of its factors.
     pub values: FieldValues,
-    /// Network profile that it sets, whose cuts every seed draws anew.
+    /// Network profile that it sets. The random outages of the profile are drawn again for each seed.
     pub profile: Option<toml::Value>,
     /// Fault of a process of its live sessions, if any.
     pub(crate) process: Option<ProcessFault>,
@@ -55,7 +55,7 @@ impl Condition {
             }
             if ["seed", "seeds", "name"].contains(&other.as_str()) {
                 let expected =
-                    "seeds to stand at the top of the file: every condition has the same";
+                    "seeds at the top of the file only, as all conditions have the same seeds";
                 return Err(wrong(&field, value, expected));
             }
         }
@@ -112,7 +112,7 @@ impl Condition {
 /// Conditions of a list of tables.
 pub(super) fn listed(conditions: &[toml::Table]) -> Result<Vec<NamedValues>, String> {
     if conditions.is_empty() {
-        // the base alone is a trial too: over its seeds
+        // without conditions the trial runs the base itself, once for each seed
         return Ok(vec![(None, Vec::new())]);
     }
     let each = conditions.iter().enumerate();
@@ -131,8 +131,8 @@ pub(super) fn named(table: &toml::Table, place: &str) -> Result<NamedValues, Str
     Ok((name, values.filter(|(field, _)| field != "name").collect()))
 }
 
-/// Fields of a grid or a condition. Tables are paths: `coupling = { mode = "wave" }` is `coupling.mode`. An outage
-/// stays whole.
+/// Fields of a grid or a condition. Tables are paths: `coupling = { mode = "wave" }` is `coupling.mode`. The table of
+/// an outage is one value.
 pub(super) fn flat(table: &toml::Table) -> FieldValues {
     fn flatten(path: String, value: &toml::Value, out: &mut FieldValues) {
         match value {

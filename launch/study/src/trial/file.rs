@@ -309,7 +309,7 @@ fn refuse_unused_fields(read: &Text, text: &str) -> Result<(), String> {
     }
     let whole: toml::Table = toml::from_str(text).unwrap_or_default();
     if let Some(seed) = whole.get("base").and_then(|base| base.get("seed")) {
-        let expected = "seeds at the top of the file: every condition has the same";
+        let expected = "seeds at the top of the file only, as all conditions have the same seeds";
         return Err(wrong("base.seed", seed, expected));
     }
     if read.draw.is_some() && (read.grid.is_empty() || read.has_matrix()) {

@@ -6,11 +6,11 @@
 //! added mass can be queried, and the kinetic energy that it adds and removes is a term of the energy
 //! balance.
 //!
-//! The *demand* of a cell is the square of the sub-steps that it needs over those at rest. The *load* of a node is its mass
-//! over that at rest. Mass beyond [`LOAD_SOUND_MAX`] is added at constant momentum and removed at constant velocity.
-//! Both dissipate energy; otherwise a collapsed region would sustain its motion (measured: it never came to
-//! rest). Such mass has a [`MARGIN`], and leaves slowly: cells that are squeezed by a plunge may be squeezed
-//! again within a tick. Masses are set once a tick, and in every sub-step while cells are squeezed fast.
+//! The *demand* of a cell is the square of the sub-steps that it needs over those at rest. The *load* of a node is
+//! its mass over that at rest. Mass beyond [`LOAD_SLOW_PRESS_MAX`] is added at constant momentum and removed at
+//! constant velocity. Both dissipate energy; otherwise a collapsed region would sustain its motion (measured: it
+//! never came to rest). Such mass has a [`MARGIN`], and leaves slowly: cells that are squeezed by a plunge may be
+//! squeezed again within a tick. Masses are set once a tick, and in every sub-step while cells are squeezed fast.
 
 use super::cells::Field;
 use super::grid::{Grid, Motion};
@@ -18,21 +18,21 @@ use super::hanging_nodes::HangingNodes;
 use super::leapfrog::kinetic;
 use multiversion::multiversion;
 
-/// Demand over that at rest that the safety factor of the step covers.
+/// Demand up to which the safety factor of the time step suffices, so that no mass is added.
 const DEMAND_COVERED: f32 = 1.15;
 /// Demand of a collapsed cell: stretched to ten times its size in each direction, and inverted.
 pub(super) const DEMAND_COLLAPSED: f32 = 1e6;
-/// Largest load of a slow press.
-pub(super) const LOAD_SOUND_MAX: f32 = 16.0;
-/// Mass per load beyond [`LOAD_SOUND_MAX`]: a cell may be squeezed further before its mass follows.
+/// Largest load that a slow press causes. Mass beyond it is added and removed with dissipation.
+pub(super) const LOAD_SLOW_PRESS_MAX: f32 = 16.0;
+/// Factor on the load beyond [`LOAD_SLOW_PRESS_MAX`]: a cell may be squeezed further before its mass must grow again.
 const MARGIN: f32 = 1.5;
-/// Share of the mass beyond [`LOAD_SOUND_MAX`] that stays for another tick.
+/// Share of the mass beyond [`LOAD_SLOW_PRESS_MAX`] that stays for another tick.
 const HELD: f32 = 0.95;
 
 /// Time at which masses are set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum MassTime {
-    /// Within a tick: only cells that are due have a demand, so masses only grow.
+    /// Within a tick: only cells whose forces were computed so far have a new demand, so masses may only grow.
     Within,
     /// At its end.
     End,
@@ -144,9 +144,9 @@ fn raise(demands: &[f32], stiffened: &[f32], loads: &mut [f32]) {
         } else {
             DEMAND_COLLAPSED
         };
-        let beyond = own - LOAD_SOUND_MAX;
+        let beyond = own - LOAD_SLOW_PRESS_MAX;
         let own = if beyond > 0.0 {
-            beyond.mul_add(MARGIN, LOAD_SOUND_MAX)
+            beyond.mul_add(MARGIN, LOAD_SLOW_PRESS_MAX)
         } else {
             own
         };
@@ -159,7 +159,7 @@ fn raise(demands: &[f32], stiffened: &[f32], loads: &mut [f32]) {
 fn set_masses(grid: &Grid, loads: &Field, time: MassTime, motion: &mut Motion) {
     let (share, least_held) = match time {
         MassTime::Within => (1.0, 1.0),
-        MassTime::End => (HELD, LOAD_SOUND_MAX),
+        MassTime::End => (HELD, LOAD_SLOW_PRESS_MAX),
     };
     let [x, y, z] = &mut motion.v;
     let speeds = x.iter_mut().zip(y).zip(z);
@@ -172,7 +172,7 @@ fn set_masses(grid: &Grid, loads: &Field, time: MassTime, motion: &mut Motion) {
         let held = share * *mass / rest_mass;
         let held = if held > least_held { held } else { 1.0 };
         let load = if held > *load { held } else { *load };
-        let (bound, after) = (LOAD_SOUND_MAX * rest_mass, rest_mass * load);
+        let (bound, after) = (LOAD_SLOW_PRESS_MAX * rest_mass, rest_mass * load);
         let least = if *mass > bound { *mass } else { bound };
         let slower = if after > least { least / after } else { 1.0 };
         *x *= slower;

@@ -14,7 +14,7 @@ use super::friction;
 use super::grid::Grid;
 use super::jaws;
 use super::leapfrog::{self, StepFactors};
-use super::mass_scaling::{LOAD_SOUND_MAX, MassTime};
+use super::mass_scaling::{LOAD_SLOW_PRESS_MAX, MassTime};
 use super::skin::{DueForces, ToolContact};
 use super::state::{BODIES, TOOLS, ToolState};
 use super::tool_path::ToolPath;
@@ -307,7 +307,7 @@ impl ExplicitTissue {
     fn is_squeezed_fast(&self, paths: &[Option<ToolPath>; BODIES]) -> bool {
         let greatest = self.state.demand * self.state.stiffest;
         let moved = paths.iter().flatten().map(|path| path.displacement.norm());
-        greatest > LOAD_SOUND_MAX
+        greatest > LOAD_SLOW_PRESS_MAX
             || (greatest > DEMAND_FAST && moved.fold(0.0, f64::max) > DISPLACEMENT_FAST)
     }
 

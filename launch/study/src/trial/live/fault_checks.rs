@@ -1,4 +1,4 @@
-//! Checks of a live row with a fault of a process, from what its sides left.
+//! Checks of a row of a live trial with a fault of a process, from the files that its sides wrote.
 //!
 //! Source: ours; times after `docs/safety.md`. Each side's own checks are stated with its name. Left out are those that
 //! the fault itself breaks: the missed ticks of a stopped side, and the lost records of a full disk, whose count is
@@ -27,13 +27,14 @@ const STANDS_M: f64 = 0.5e-3;
 /// Longest time from the last frame to a hand without a relayed force \[s\].
 const FADES_S: f64 = 0.4;
 
-/// Power on one axis from which a force pushes the hand \[W\]; damping takes power.
+/// Power that the force gives to the hand on one axis, above which it counts as a push \[W\]; damping takes power.
 const PUSH_W: f64 = 1e-3;
 
 /// Shortest silence that counts as one.
 const SILENCE: Span = Span(800_000_000);
 
-/// Last part of a session, in which it must have gone on \[ticks\], and the ticks that must follow in it.
+/// Last part of a session \[ticks\], and the least number of frames, and of enabled ticks, in it that show that a
+/// side goes on.
 const LAST_TICKS: usize = 2000;
 const FOLLOWING_MIN: f64 = 1000.0;
 
@@ -46,7 +47,7 @@ struct JudgedSide {
     ended: EndedSide,
     records: Vec<TickRecord>,
     /// None for a side that was killed.
-    judged: Option<(Summary, SideReport)>,
+    reports: Option<(Summary, SideReport)>,
 }
 
 impl JudgedSide {
@@ -60,7 +61,7 @@ impl JudgedSide {
             let path = ended.out.join(name);
             std::fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))
         };
-        let judged = match ended.code {
+        let reports = match ended.code {
             None => None,
             Some(_) => {
                 let (summary, report) = (text("summary.json")?, text("side.json")?);
@@ -76,13 +77,13 @@ impl JudgedSide {
                 Side::Master => recording.master,
                 Side::Slave => recording.slave,
             },
-            judged,
+            reports,
             ended,
         })
     }
 
-    /// Ticks in the last part of the record of which something holds.
-    fn lately(&self, holds: impl Fn(&[TickRecord]) -> bool) -> Option<f64> {
+    /// Number of ticks in the last part of the record for which a condition on the tick and the one before holds.
+    fn count_in_last_part(&self, holds: impl Fn(&[TickRecord]) -> bool) -> Option<f64> {
         let from = self.records.len().saturating_sub(LAST_TICKS);
         let pairs = self.records[from..].windows(2);
         Some(pairs.filter(|pair| holds(pair)).count() as f64)
@@ -103,7 +104,7 @@ impl JudgedSide {
     /// Time from the start of the silence after which all of it is within a bound \[s\].
     fn settles_s(&self, is_outside: impl Fn(&TickRecord, &TickRecord) -> bool) -> Option<f64> {
         let silence = self.silence()?;
-        // the last ticks of a side that ends are not of the fault
+        // the last 100 ticks are left out: there the end of the side, and not the fault, may cause motion
         let end = &silence[silence.len().saturating_sub(100)];
         let last = silence
             .iter()
@@ -123,8 +124,8 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, |most, value| f64::max(most, value.abs()))
 }
 
-/// Reads what the sides left, and states the checks of the row; returns them with the summary of a side, for the
-/// columns.
+/// Reads the files that the sides wrote, and states the checks of the row; returns them with the summary of a side,
+/// for the columns.
 ///
 /// # Errors
 /// [`Failure::Refused`] naming a file that cannot be read.
@@ -177,22 +178,22 @@ pub(super) fn judge(
         };
         let running = sides
             .iter()
-            .filter(|side| side.judged.is_some() && !is_cut(side));
+            .filter(|side| side.reports.is_some() && !is_cut(side));
         for side in running {
             state_going_on(side, &mut checks);
         }
     }
-    let judged = sides.into_iter().rev().find_map(|side| side.judged);
-    let (summary, _) = judged.unwrap_or_default();
+    let reports = sides.into_iter().rev().find_map(|side| side.reports);
+    let (summary, _) = reports.unwrap_or_default();
     Ok(Summary { checks, ..summary })
 }
 
-/// States what one side left.
+/// States the checks of the files of one side.
 fn state_side(fault: ProcessFault, side: &JudgedSide, checks: &mut Vec<Check>) {
     let (name, count) = (&side.name, side.records.len() as f64);
     let of = format!("{name}: ticks in the recording");
     checks.push(Check::at_least(&of, Some(count), RECORDS_MIN, "ticks"));
-    let Some((summary, report)) = &side.judged else {
+    let Some((summary, report)) = &side.reports else {
         return;
     };
     let of = format!("{name}: exit status");
@@ -234,10 +235,10 @@ fn state_side(fault: ProcessFault, side: &JudgedSide, checks: &mut Vec<Check>) {
 /// States that a side goes on after the fault.
 fn state_going_on(side: &JudgedSide, checks: &mut Vec<Check>) {
     let name = &side.name;
-    let frames = side.lately(|pair| pair[1].received_count != pair[0].received_count);
+    let frames = side.count_in_last_part(|pair| pair[1].received_count != pair[0].received_count);
     let of = format!("{name}: frames in the last 2 s");
     checks.push(Check::at_least(&of, frames, FOLLOWING_MIN, "frames"));
-    let enabled = side.lately(|pair| pair[1].state == 1);
+    let enabled = side.count_in_last_part(|pair| pair[1].state == 1);
     let of = format!("{name}: enabled ticks in the last 2 s");
     checks.push(Check::at_least(&of, enabled, FOLLOWING_MIN, "ticks"));
 }
