@@ -210,6 +210,7 @@ pub fn tick(
         (prediction.extrapolated, EventFlags::DEADLINE_FALLBACK),
         (prediction.blunted, EventFlags::CUTTING_BLOCKED),
         (credit_refused, EventFlags::CREDIT_REFUSED),
+        (state.inbox.refused(), EventFlags::FRAME_REFUSED),
         (context.cycling, EventFlags::LIMIT_CYCLE),
     ];
     let mut events = conditions.into_iter().fold(0, |events, (active, event)| {
@@ -314,7 +315,7 @@ impl MasterState {
 
     /// Takes the newest frame; resets all sums if the peer has restarted. Returns true if energy was refused.
     fn take_frame(&mut self, coupling: &CouplingParams, at: &TickInputs) -> bool {
-        if self.inbox.accept(at.frame) == PeerRun::New {
+        if self.inbox.accept(at.frame, coupling) == PeerRun::New {
             self.tank.reset_sums();
             self.method.restart();
         }

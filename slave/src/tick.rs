@@ -142,7 +142,7 @@ pub fn tick(
     state.robot_port.observe(&reading);
     // true if the port was just placed at the robot
     let was_placed = needs_placement && !state.fault;
-    state.take_frame(at);
+    state.take_frame(coupling, at);
     state.finished_batches = reading.edits.finished_batches;
     // the stiffness comes from the agreed parameters and not from the current mode, so that it does not change while
     // the spring is stretched
@@ -180,6 +180,9 @@ pub fn tick(
     }
     let mut ports = [PortAxis::default(); AXES];
     let mut events = if stale { EventFlags::STALE } else { 0 };
+    if state.inbox.refused() {
+        events |= EventFlags::FRAME_REFUSED;
+    }
     events |= match (state.fault, state.collapsed) {
         (true, true) => EventFlags::TISSUE_COLLAPSED,
         (true, false) => EventFlags::INVALID_READING,
@@ -250,8 +253,8 @@ impl SlaveState {
 
     /// Takes the newest frame; for a peer that restarted, all sums count from 0 again, and the robot
     /// starts to move as after any stop.
-    fn take_frame(&mut self, at: &TickInputs) {
-        if self.inbox.accept(at.frame) == PeerRun::New {
+    fn take_frame(&mut self, coupling: &CouplingParams, at: &TickInputs) {
+        if self.inbox.accept(at.frame, coupling) == PeerRun::New {
             self.tank.reset_sums();
             self.method.restart();
             self.engaged_since = None;

@@ -4,8 +4,9 @@
 //! receiver that gets only the newest frame has lost nothing. The size is fixed, so a frame contains no
 //! length that could be wrong.
 
-use crate::Axes;
+use crate::clock::PERIOD;
 use crate::msg::message;
+use crate::{Axes, Time};
 
 message! {
     "palpate_msgs/msg/HapticFrame"
@@ -133,6 +134,31 @@ impl FrameFlags {
     }
 }
 
+/// Frames by which a number may exceed those that its sender had time for: the delay of the first frame, 2 s at most,
+/// may have been longer than that of this one.
+const AHEAD_FRAMES_MAX: u64 = 2000;
+
+/// Numbers that a sender can have reached: it sends at most one frame a period. A forged number beyond them would make
+/// every later frame of the true sender a late one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SendingPace {
+    /// Number of the first frame.
+    first_sequence: u64,
+    /// Time at which it arrived, on the receiver's clock.
+    first_received: Time,
+    /// Time at which the newest frame arrived.
+    newest_received: Time,
+}
+
+impl SendingPace {
+    fn reaches(&self, sequence: u64, received: Time) -> bool {
+        let passed_ns = (received - self.first_received).0.max(0) as u64;
+        // 1 % for clocks that differ
+        let most = passed_ns / PERIOD.0 as u64 * 101 / 100 + AHEAD_FRAMES_MAX;
+        sequence <= self.first_sequence.saturating_add(most)
+    }
+}
+
 /// Former runs of a sender that are kept to recognise their late frames.
 const FORMER_RUNS_MAX: usize = 16;
 
@@ -144,6 +170,8 @@ const FORMER_RUNS_MAX: usize = 16;
 pub struct SequenceTracker {
     session: u64,
     sequence: u64,
+    /// Pace of the current run; none before its first frame.
+    pace: Option<SendingPace>,
     /// Most recent first; 0 is an empty place.
     former_runs: [u64; FORMER_RUNS_MAX],
 }
@@ -161,6 +189,10 @@ pub enum FrameOrder {
     Repeated,
     /// Overtaken by a newer one, or of a former run.
     Late,
+    /// A number that the sender cannot have reached yet.
+    Ahead,
+    /// Of a new run, while the former one may go on; the receiver decides that.
+    Usurped,
     /// Number 0, which is no frame.
     Invalid,
 }
@@ -189,14 +221,21 @@ impl SequenceTracker {
         self.session
     }
 
-    /// Classifies a frame; the frame counts only after [`Self::accept`].
-    pub fn classify(&mut self, frame: &HapticFrame) -> FrameOrder {
+    /// Classifies a frame by its time of arrival; the frame counts only after [`Self::accept`].
+    pub fn classify(&mut self, frame: &HapticFrame, received: Time) -> FrameOrder {
         if frame.sequence == 0 {
             return FrameOrder::Invalid;
         }
         if frame.session == self.session {
             return match frame.sequence.cmp(&self.sequence) {
-                core::cmp::Ordering::Greater => FrameOrder::Next,
+                core::cmp::Ordering::Greater => {
+                    let pace = self.pace.filter(|pace| received >= pace.newest_received);
+                    if pace.is_none_or(|pace| pace.reaches(frame.sequence, received)) {
+                        FrameOrder::Next
+                    } else {
+                        FrameOrder::Ahead
+                    }
+                }
                 core::cmp::Ordering::Equal => FrameOrder::Repeated,
                 core::cmp::Ordering::Less => FrameOrder::Late,
             };
@@ -218,11 +257,25 @@ impl SequenceTracker {
     }
 
     /// Accepts a frame that was classified as first, next or restarted.
-    pub fn accept(&mut self, frame: &HapticFrame) {
-        if frame.session != self.session && self.session != 0 {
-            self.former_runs.rotate_right(1);
-            self.former_runs[0] = self.session;
+    pub fn accept(&mut self, frame: &HapticFrame, received: Time) {
+        if frame.session != self.session {
+            self.pace = None;
+            if self.session != 0 {
+                self.former_runs.rotate_right(1);
+                self.former_runs[0] = self.session;
+            }
         }
+        // a receiver's clock that was set back begins anew
+        let pace = self.pace.filter(|pace| received >= pace.newest_received);
+        let first = pace.unwrap_or(SendingPace {
+            first_sequence: frame.sequence,
+            first_received: received,
+            newest_received: received,
+        });
+        self.pace = Some(SendingPace {
+            newest_received: received,
+            ..first
+        });
         self.session = frame.session;
         self.sequence = frame.sequence;
     }
@@ -243,12 +296,44 @@ mod tests {
     }
 
     fn take(tracker: &mut SequenceTracker, session: u64, sequence: u64) -> FrameOrder {
+        take_at(tracker, session, sequence, Time(0))
+    }
+
+    fn take_at(
+        tracker: &mut SequenceTracker,
+        session: u64,
+        sequence: u64,
+        received: Time,
+    ) -> FrameOrder {
         let frame = frame(session, sequence);
-        let order = tracker.classify(&frame);
+        let order = tracker.classify(&frame, received);
         if order.is_accepted() {
-            tracker.accept(&frame);
+            tracker.accept(&frame, received);
         }
         order
+    }
+
+    #[test]
+    fn issue_forged_number_retired_the_true_sender() {
+        let (mut tracker, at) = (SequenceTracker::default(), |ms| Time(PERIOD.0 * ms));
+        assert_eq!(take_at(&mut tracker, 7, 500, at(100)), FrameOrder::First);
+        let forged = take_at(&mut tracker, 7, u64::MAX, at(101));
+        assert_eq!(forged, FrameOrder::Ahead);
+        assert_eq!(take_at(&mut tracker, 7, 501, at(102)), FrameOrder::Next);
+        // an hour without a frame, and clocks that differ by 200 ppm
+        let hour = 3_600_000;
+        let late = take_at(&mut tracker, 7, 500 + hour + 720, at(100 + hour as i64));
+        assert_eq!(late, FrameOrder::Next);
+        let beyond = 500 + hour + hour / 100 + AHEAD_FRAMES_MAX + 1;
+        assert_eq!(
+            take_at(&mut tracker, 7, beyond, at(100 + hour as i64)),
+            FrameOrder::Ahead
+        );
+        // the receiver's clock is set back
+        assert_eq!(
+            take_at(&mut tracker, 7, 502 + hour + 720, at(5)),
+            FrameOrder::Next
+        );
     }
 
     #[test]

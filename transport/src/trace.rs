@@ -80,6 +80,8 @@ impl EventFlags {
     pub const UNPAID_FALL: u32 = 1 << 17;
     /// A limit cycle was detected in the force on the hand, which fades until half a second after it.
     pub const LIMIT_CYCLE: u32 = 1 << 18;
+    /// A received frame was refused: no declared device can have sent it.
+    pub const FRAME_REFUSED: u32 = 1 << 19;
 }
 
 /// Bits of [`TickRecord::given`]: inputs of a tick besides its device's reading and a frame.

@@ -141,6 +141,7 @@ fn judge_robot(config: &Config, robot: &RobotExtremes, summary: &mut Summary) ->
         robot_mps: LIMIT_SHARE * robot_mps_max,
         active_j: config.coupling.active_j_max,
         passive: config.coupling.mode.is_passive(),
+        forged: config.liar.is_on(),
     }
 }
 

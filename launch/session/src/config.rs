@@ -19,7 +19,8 @@ use palpate_transport::coupling::mode_switch::ModeSwitch;
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
 use palpate_transport::params::RangeChecked as _;
-use palpate_transport::{FieldError, params};
+use palpate_transport::trace::Side;
+use palpate_transport::{Axes, FieldError, params};
 use serde::{Deserialize, Serialize};
 
 use crate::netlab::Backend;
@@ -58,6 +59,8 @@ pub struct Config {
     pub slave: SlaveParams,
     /// The slave's clock against the master's, in virtual time.
     pub clock: ClockConfig,
+    /// Peers that forge frames, in virtual time.
+    pub liar: LiarConfig,
     /// Real-time behaviour of the live processes.
     pub realtime: RealtimeConfig,
     /// Network of the live processes.
@@ -105,6 +108,33 @@ params! {
         pub step_ms: f64 = 0.0 => (-1e6..=1e6, "at most 1e6 either way"),
         /// Time of that step after the start \[s\].
         pub step_at_s: f64 = 1.0 => (0.0..=86_400.0),
+    }
+}
+
+params! {
+    /// Peers that forge frames, in virtual time: they know the runs of both sides, and no key.
+    #[derive(Copy)]
+    pub struct LiarConfig: "liar." {
+        /// Share of the ticks in which a frame of the master is forged.
+        pub master_share: f64 = 0.0 => (0.0..=1.0),
+        /// Share of the ticks in which a frame of the slave is forged.
+        pub slave_share: f64 = 0.0 => (0.0..=1.0),
+    }
+}
+
+impl LiarConfig {
+    /// True if any frame is forged.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.shares().iter().any(|(_, share)| *share > 0.0)
+    }
+
+    /// Share of the ticks in which a frame of each side is forged.
+    pub(crate) fn shares(&self) -> [(Side, f64); 2] {
+        [
+            (Side::Master, self.master_share),
+            (Side::Slave, self.slave_share),
+        ]
     }
 }
 
@@ -162,6 +192,7 @@ impl Default for Config {
             master: MasterParams::default(),
             slave: SlaveParams::default(),
             clock: ClockConfig::default(),
+            liar: LiarConfig::default(),
             realtime: RealtimeConfig::default(),
             network: NetworkConfig::default(),
             after: Vec::new(),
@@ -388,6 +419,39 @@ impl Config {
         Ok(())
     }
 
+    /// Checks that both devices keep the bounds that a received frame must keep.
+    fn validate_devices(&self) -> Result<(), String> {
+        let (coupling, slave) = (&self.coupling, &self.slave.guard);
+        let largest = |values: &Axes| values.iter().copied().fold(0.0, f64::max);
+        for (field, bound, of, value) in [
+            (
+                "coupling.device_mps_max",
+                coupling.device_mps_max,
+                "slave.guard.velocity_mps_max",
+                largest(&slave.velocity_mps_max),
+            ),
+            (
+                "coupling.device_n_max",
+                coupling.device_n_max,
+                "slave.guard.force_n_max",
+                largest(&slave.force_n_max),
+            ),
+            (
+                "coupling.device_n_max",
+                coupling.device_n_max,
+                "master.guard.force_n_max",
+                largest(&self.master.guard.force_n_max),
+            ),
+        ] {
+            if bound < value {
+                return Err(format!(
+                    "{field} is {bound}; expected at least {of} ({value}), as frames beyond it are refused"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that a codec's deliberate silence stays below every outage limit.
     fn validate_silence(&self) -> Result<(), String> {
         let keep_alive_s = self.codec.keep_alive_s;
@@ -474,6 +538,8 @@ impl Config {
         prefix_error("", in_range)?;
         prefix_error("", self.slave.check_servo(&self.robot, &self.coupling))?;
         prefix_error("", self.clock.validate())?;
+        prefix_error("", self.liar.validate())?;
+        self.validate_devices()?;
         prefix_error("", self.realtime.validate())?;
         prefix_error("", self.network.validate())
     }

@@ -4,6 +4,7 @@
 //! the clock and the wires are replaced. Bit-exact for the same configuration and seed.
 
 mod clocked;
+mod liar;
 mod reconstruction;
 mod scene;
 mod virtual_side;
@@ -33,6 +34,7 @@ use crate::pipeline::TickInputs;
 use crate::pipeline::hash::TraceHash;
 use crate::table_cache;
 
+use liar::Liar;
 pub use reconstruction::Reconstruction;
 pub(crate) use reconstruction::ReconstructionMeter;
 use scene::wrong_scene;
@@ -77,6 +79,8 @@ pub struct VirtualSession {
     /// True if the next tick is too late to step the twin.
     deadline_fallback: bool,
     injected_fault: Option<fn(&mut HapticFrame)>,
+    /// Forgers of the master's and of the slave's frames.
+    liars: [Liar; 2],
 }
 
 /// The two records of one tick.
@@ -148,6 +152,10 @@ impl VirtualSession {
             hash: TraceHash::default(),
             deadline_fallback: false,
             injected_fault: None,
+            liars: config
+                .liar
+                .shares()
+                .map(|(side, share)| Liar::new(share, seed, side)),
             config: config.clone(),
         })
     }
@@ -224,10 +232,12 @@ impl VirtualSession {
                 );
                 let state = palpate_master::MasterState::new(twin, &caps, run_ids);
                 self.master.restart(&self.config, state);
+                self.slave.mailbox.sender_restarts += 1;
             }
             Side::Slave => {
                 let state = palpate_slave::SlaveState::new(self.config.robot.mass_kg(), run_ids);
                 self.slave.restart(&self.config, state);
+                self.master.mailbox.sender_restarts += 1;
             }
         }
         Ok(())
@@ -264,13 +274,24 @@ impl VirtualSession {
         self.change_link(now);
         // the newest due frame wins, as in the live mailbox
         let fault = self.injected_fault.unwrap_or(|_| ());
+        let [of_master, of_slave] = &mut self.liars;
         while let Some(mut frame) = self.slave.link.pop_due(now) {
             fault(&mut frame);
+            of_slave.observe(&frame);
             self.master.mailbox.put(frame, now);
         }
         while let Some(mut frame) = self.master.link.pop_due(now) {
             fault(&mut frame);
+            of_master.observe(&frame);
             self.slave.mailbox.put(frame, remote_now);
+        }
+        for (liar, mailbox, received) in [
+            (of_master, &mut self.slave.mailbox, remote_now),
+            (of_slave, &mut self.master.mailbox, now),
+        ] {
+            if let Some(frame) = liar.forge(&self.coupling) {
+                mailbox.put(frame, received);
+            }
         }
         self.edit_stream.deliver_due(now);
         let at = TickInputs {

@@ -1,18 +1,19 @@
 //! Bus of one side: session, haptic stream in both directions, thread priorities, liveliness.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::Subscriber;
 
-use super::gate::SenderClock;
+use super::gate::{RunEvidence, SenderClock};
 use super::stream::{FramePublisher, FrameSubscription, ReceivedFrameCounts};
 use super::threads::{ThreadReport, raise_threads};
 use super::{BusConfig, BusError, BusSession, NAMESPACE};
 use palpate_transport::clock::{Clock as _, MonotonicClock};
 use palpate_transport::frame::HapticFrame;
+use palpate_transport::msg::key::Ros2Token;
 use palpate_transport::{Span, Time};
 
 /// Age beyond which a frame is dropped once the clock offset is known. It is longer than any round trip that
@@ -44,21 +45,38 @@ struct Presence {
     nodes: AtomicUsize,
     peers: AtomicUsize,
     losses: AtomicU64,
+    /// Sessions of the other side's nodes, the oldest first; only zenoh's callback locks them.
+    peer_sessions: Mutex<Vec<String>>,
+    /// Times that the oldest of them left.
+    departures: AtomicU64,
 }
 
 impl Presence {
-    fn note(&self, is_peer: bool, alive: bool) {
+    fn note(&self, token: &Ros2Token, is_peer: bool, alive: bool) {
         if alive {
             self.nodes.fetch_add(1, Ordering::Relaxed);
-            self.peers
-                .fetch_add(usize::from(is_peer), Ordering::Relaxed);
+        } else {
+            self.nodes.fetch_sub(1, Ordering::Relaxed);
+        }
+        if !is_peer {
             return;
         }
-        self.nodes.fetch_sub(1, Ordering::Relaxed);
-        // a restarted side may appear before its former token is gone
-        if is_peer && self.peers.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.losses.fetch_add(1, Ordering::Relaxed);
+        let sessions = self.peer_sessions.lock();
+        let mut sessions = sessions.unwrap_or_else(PoisonError::into_inner);
+        let place = sessions.iter().position(|one| *one == token.session);
+        match (alive, place) {
+            (true, None) => sessions.push(token.session.clone()),
+            (false, Some(place)) => {
+                sessions.remove(place);
+                self.departures
+                    .fetch_add(u64::from(place == 0), Ordering::Relaxed);
+                // a restarted side may appear before its former token is gone
+                self.losses
+                    .fetch_add(u64::from(sessions.is_empty()), Ordering::Relaxed);
+            }
+            _ => {}
         }
+        self.peers.store(sessions.len(), Ordering::Relaxed);
     }
 }
 
@@ -99,14 +117,21 @@ impl Bus {
     ) -> Result<Self, BusError> {
         let (own, other) = (config.side, config.side.other());
         let publisher = session.frame_publisher(own)?;
-        let subscription =
-            session.subscribe_frames(other, AGE_MAX, || MonotonicClock.now(), on_frame)?;
         let presence = Arc::new(Presence::default());
+        let counted = Arc::clone(&presence);
+        let evidence = move || RunEvidence::Departures(counted.departures.load(Ordering::Relaxed));
+        let subscription = session.subscribe_frames(
+            other,
+            AGE_MAX,
+            || MonotonicClock.now(),
+            evidence,
+            on_frame,
+        )?;
         let (noted, thread_priority) = (Arc::clone(&presence), config.thread_priority);
         let namespace = format!("/{NAMESPACE}");
         let watch = session.watch(move |token, alive| {
             let is_peer = token.node == other.name() && token.namespace == namespace;
-            noted.note(is_peer, alive);
+            noted.note(token, is_peer, alive);
             // A transport is up: zenoh may have started threads for it.
             if alive {
                 let _ = raise_threads(thread_priority);

@@ -9,6 +9,7 @@ use std::net::{TcpListener, UdpSocket};
 use zenoh::{Config, Wait};
 
 use super::BusError;
+use super::gate::LEASE;
 use palpate_transport::trace::Side;
 use palpate_transport::{FieldError, Span};
 
@@ -21,9 +22,6 @@ pub(crate) const ZENOH_RUNTIME: &str = "(rx:(worker_threads:1),tx:(handover:rx),
 
 /// Name of that variable.
 const ZENOH_RUNTIME_VARIABLE: &str = "ZENOH_RUNTIME";
-
-/// Silence after which a peer counts as lost \[ms\].
-const LEASE_MS: u32 = 2000;
 
 /// Role in the connection: one side listens and the other dials, whichever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,10 +97,11 @@ impl BusConfig {
                 transport: {{
                     unicast: {{ max_links: 2, open_timeout: 1000, accept_timeout: 1000 }},
                     shared_memory: {{ enabled: false }},
-                    link: {{ tx: {{ lease: {LEASE_MS}, keep_alive: 4, queue: {{
+                    link: {{ tx: {{ lease: {lease_ms}, keep_alive: 4, queue: {{
                         size: {{ real_time: 16 }},
                         congestion_control: {{ drop: {{ wait_before_drop: 0 }} }} }} }} }} }} }}",
             timeout_ms = self.connect_timeout.ms().round(),
+            lease_ms = LEASE.ms().round(),
         )
     }
 }

@@ -1,7 +1,8 @@
 //! Filter of received frames by order, run and age, applied to each one.
 //!
 //! A reliable link replays seconds of stale frames after a cut (transport fact 7), and a network
-//! may repeat and reorder frames. Pure; called by `stream`. Source: ours.
+//! may repeat and reorder frames. A new run of the sender replaces the former one for good, so it is taken only if keys
+//! prove its sender, or the former one is gone. Pure; called by `stream`. Source: ours.
 
 use palpate_transport::frame::{FrameOrder, HapticFrame, SequenceTracker};
 use palpate_transport::{Span, Time};
@@ -17,10 +18,38 @@ pub struct SenderClock {
     pub bound: Span,
 }
 
+/// Limits of the frames of one sender.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FrameLimits {
+    /// Clock of the sender's run, if it is known.
+    pub clock: Option<SenderClock>,
+    /// Age beyond which a frame is dropped.
+    pub age_max: Span,
+    /// Evidence for a new run.
+    pub evidence: RunEvidence,
+}
+
+/// Silence after which a peer counts as lost.
+pub(crate) const LEASE: Span = Span(2_000_000_000);
+
+/// Evidence that a new run of the sender may replace the former one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunEvidence {
+    /// Keys prove the sender of every frame.
+    Proven,
+    /// Number of times that the node of the sender, the oldest of its name, left the bus. A new run is taken if that
+    /// grew since the former one began, and the former one has been silent for the lease.
+    Departures(u64),
+}
+
 /// Gate that keeps the newest frame number of one sender.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FrameGate {
     tracker: SequenceTracker,
+    /// Time at which the newest frame of the run arrived.
+    newest: Time,
+    /// Departures of the sender's node when the run began.
+    departures: u64,
 }
 
 impl FrameGate {
@@ -30,10 +59,17 @@ impl FrameGate {
         &mut self,
         frame: &HapticFrame,
         received: Time,
-        clock: Option<SenderClock>,
-        age_max: Span,
+        limits: &FrameLimits,
     ) -> Option<FrameOrder> {
-        let order = self.tracker.classify(frame);
+        let FrameLimits {
+            clock,
+            age_max,
+            evidence,
+        } = *limits;
+        let order = self.tracker.classify(frame, received);
+        if order == FrameOrder::Restarted && !self.may_succeed(received, evidence) {
+            return Some(FrameOrder::Usurped);
+        }
         if !order.is_accepted() {
             return Some(order);
         }
@@ -43,8 +79,22 @@ impl FrameGate {
                 return None;
             }
         }
-        self.tracker.accept(frame);
+        self.tracker.accept(frame, received);
+        self.newest = received;
+        if let (true, RunEvidence::Departures(count)) = (order != FrameOrder::Next, evidence) {
+            self.departures = count;
+        }
         Some(order)
+    }
+
+    /// True if a new run may replace the present one.
+    fn may_succeed(&self, received: Time, evidence: RunEvidence) -> bool {
+        match evidence {
+            RunEvidence::Proven => true,
+            RunEvidence::Departures(count) => {
+                count > self.departures && received - self.newest >= LEASE
+            }
+        }
     }
 }
 
@@ -66,12 +116,16 @@ mod tests {
         }
     }
 
-    fn clock(bound_ms: i64) -> Option<SenderClock> {
-        Some(SenderClock {
-            session: RUN,
-            offset: Span(0),
-            bound: Span(bound_ms * MS),
-        })
+    fn limits(bound_ms: i64) -> FrameLimits {
+        FrameLimits {
+            clock: Some(SenderClock {
+                session: RUN,
+                offset: Span(0),
+                bound: Span(bound_ms * MS),
+            }),
+            age_max: Span(200 * MS),
+            evidence: RunEvidence::Proven,
+        }
     }
 
     fn judge(
@@ -81,12 +135,7 @@ mod tests {
         received_ms: i64,
     ) -> Option<FrameOrder> {
         let received = Time(received_ms * MS);
-        gate.classify(
-            &frame(RUN, sequence, sent_ms),
-            received,
-            clock(0),
-            Span(200 * MS),
-        )
+        gate.classify(&frame(RUN, sequence, sent_ms), received, &limits(0))
     }
 
     #[test]
@@ -106,25 +155,51 @@ mod tests {
         let mut gate = FrameGate::default();
         let late = frame(RUN, 1, 0);
         let at = Time(230 * MS);
-        assert_eq!(gate.classify(&late, at, clock(20), Span(200 * MS)), None);
+        assert_eq!(gate.classify(&late, at, &limits(20)), None);
         assert_eq!(
-            gate.classify(&late, at, clock(40), Span(200 * MS)),
+            gate.classify(&late, at, &limits(40)),
             Some(FrameOrder::First)
         );
     }
 
     #[test]
-    fn restarted_sender_is_accepted_at_once() {
+    fn restarted_sender_that_keys_prove_is_accepted_at_once() {
         let mut gate = FrameGate::default();
         assert_eq!(judge(&mut gate, 500, 1000, 1001), Some(FrameOrder::First));
         let again = frame(RUN + 1, 1, -90_000);
         let at = Time(1002 * MS);
         assert_eq!(
-            gate.classify(&again, at, clock(0), Span(200 * MS)),
+            gate.classify(&again, at, &limits(0)),
             Some(FrameOrder::Restarted)
         );
         // a late frame of the former run
         assert_eq!(judge(&mut gate, 501, 1001, 1003), Some(FrameOrder::Late));
+    }
+
+    #[test]
+    fn issue_one_frame_of_a_new_run_retired_the_true_sender() {
+        let mut gate = FrameGate::default();
+        let mut take = |run, sequence, received_ms: i64, departures| {
+            let limits = FrameLimits {
+                clock: None,
+                evidence: RunEvidence::Departures(departures),
+                ..limits(0)
+            };
+            let frame = frame(run, sequence, received_ms);
+            gate.classify(&frame, Time(received_ms * MS), &limits)
+        };
+        assert_eq!(take(RUN, 1, 0, 1), Some(FrameOrder::First));
+        // the true sender is there
+        assert_eq!(take(8, 1, 1, 1), Some(FrameOrder::Usurped));
+        assert_eq!(take(RUN, 2, 2, 1), Some(FrameOrder::Next));
+        // it is silent, but its node is there
+        assert_eq!(take(8, 2, 5000, 1), Some(FrameOrder::Usurped));
+        // its node left, but not for long
+        assert_eq!(take(RUN, 3, 5001, 1), Some(FrameOrder::Next));
+        assert_eq!(take(8, 3, 6900, 2), Some(FrameOrder::Usurped));
+        assert_eq!(take(8, 4, 7001, 2), Some(FrameOrder::Restarted));
+        // the node of the new run is there
+        assert_eq!(take(9, 1, 12_000, 2), Some(FrameOrder::Usurped));
     }
 
     proptest! {
@@ -147,8 +222,12 @@ mod tests {
         ) {
             let mut gate = FrameGate::default();
             let frame = HapticFrame { session, sequence, sent_ns: sent, ..HapticFrame::default() };
-            let clock = SenderClock { session, offset: Span(offset), bound: Span(bound) };
-            let verdict = gate.classify(&frame, Time(received), Some(clock), Span(i64::MAX));
+            let limits = FrameLimits {
+                clock: Some(SenderClock { session, offset: Span(offset), bound: Span(bound) }),
+                age_max: Span(i64::MAX),
+                evidence: RunEvidence::Departures(0),
+            };
+            let verdict = gate.classify(&frame, Time(received), &limits);
             prop_assert_eq!(verdict.is_some_and(FrameOrder::is_accepted), sequence != 0);
         }
     }

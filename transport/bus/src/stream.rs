@@ -11,7 +11,7 @@ use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::{CongestionControl, Priority, Reliability};
 use zenoh::sample::Locality;
 
-use super::gate::{FrameGate, SenderClock};
+use super::gate::{FrameGate, FrameLimits, RunEvidence, SenderClock};
 use super::{BusError, BusSession, wait_until};
 use palpate_transport::cdr::{HAPTIC_FRAME_BYTES, decode_frame, encode};
 use palpate_transport::frame::{FrameOrder, HapticFrame};
@@ -75,6 +75,10 @@ pub struct ReceivedFrameCounts {
     pub duplicate: u64,
     /// Overtaken by a newer one.
     pub late: u64,
+    /// Numbered beyond what the sender can have sent.
+    pub ahead: u64,
+    /// Of a new run that may not replace the present one.
+    pub usurped: u64,
     /// Older than the age limit.
     pub stale: u64,
     /// Restarts of the sender.
@@ -90,6 +94,8 @@ impl ReceivedFrameCounts {
             }
             Some(FrameOrder::Repeated) => &mut self.duplicate,
             Some(FrameOrder::Late) => &mut self.late,
+            Some(FrameOrder::Ahead) => &mut self.ahead,
+            Some(FrameOrder::Usurped) => &mut self.usurped,
             Some(FrameOrder::Invalid) => &mut self.rejected,
             None => &mut self.stale,
         } += 1;
@@ -147,8 +153,8 @@ impl BusSession {
         Ok(FramePublisher { publisher })
     }
 
-    /// Calls `on_frame` with each fresh frame of `sender` and its time of arrival by `clock`. Runs on
-    /// zenoh's receive thread: it must only write the frame into a mailbox.
+    /// Calls `on_frame` with each fresh frame of `sender` and its time of arrival by `clock`. `evidence` states whether a
+    /// new run of the sender is taken. Both run on zenoh's receive thread: `on_frame` must only write a mailbox.
     ///
     /// # Errors
     /// [`BusError::Zenoh`] when zenoh refuses.
@@ -157,6 +163,7 @@ impl BusSession {
         sender: Side,
         age_max: Span,
         clock: impl Fn() -> Time + Send + Sync + 'static,
+        evidence: impl Fn() -> RunEvidence + Send + Sync + 'static,
         mut on_frame: impl FnMut(&HapticFrame, Time) + Send + Sync + 'static,
     ) -> Result<FrameSubscription, BusError> {
         let shared = Arc::new(Mutex::new(ReceiveState::default()));
@@ -173,7 +180,12 @@ impl BusSession {
                     state.counts.rejected += 1;
                     return;
                 };
-                let order = gate.classify(&frame, received, state.clock, age_max);
+                let limits = FrameLimits {
+                    clock: state.clock,
+                    age_max,
+                    evidence: evidence(),
+                };
+                let order = gate.classify(&frame, received, &limits);
                 state.counts.count(order);
                 drop(state);
                 if order.is_some_and(FrameOrder::is_accepted) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::command::CommandError;
 use super::device::DeviceView;
-use super::gate::SenderClock;
+use super::gate::{RunEvidence, SenderClock};
 use super::*;
 use palpate_transport::Time;
 use palpate_transport::frame::HapticFrame;
@@ -72,6 +72,7 @@ fn frames_arrive_once_in_order_and_garbage_is_counted() {
             Side::Master,
             Span::from_ms(100.0),
             move || Time(now.load(Ordering::Relaxed)),
+            || RunEvidence::Proven,
             move |frame, received| {
                 let _ = sender.lock().expect("one thread").send((*frame, received));
             },

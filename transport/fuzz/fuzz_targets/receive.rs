@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
         if let Some((extrapolated, _)) = extrapolated {
             assert!(!frame.is_plausible() || extrapolated.is_plausible());
         }
-        inbox.accept(extrapolated);
+        inbox.accept(extrapolated, &coupling);
         let _ = (inbox.is_stale(now, 0.1, 0.1), inbox.sync().offset_at(now));
         // own frame of this side, at its own time
         let own = HapticFrame {

@@ -6,11 +6,13 @@
 //! another run only identifies its sender; after one round trip both sides name the current runs.
 //! Source: ours.
 
+use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::{CouplingInputs, CouplingParams};
 use palpate_transport::frame::{FrameOrder, HapticFrame, SequenceTracker};
 use palpate_transport::sync::ClockSync;
 use palpate_transport::{Span, Time};
 
+use crate::frame_bounds::{can_follow, has_device_values};
 use crate::tick_inputs::TickInputs;
 
 /// Runs of the two sides, as known on one side; 0 is unknown.
@@ -40,6 +42,8 @@ pub struct Inbox {
     newest: HapticFrame,
     received: Time,
     count: u64,
+    /// True if the frame of the last tick was refused.
+    refused: bool,
     sync: ClockSync,
 }
 
@@ -54,25 +58,34 @@ impl Inbox {
         }
     }
 
-    /// Takes a frame and its time of arrival, if it is newer than the newest one. The sums of a missed frame
-    /// are included in the next one. After [`PeerRun::New`], sums shared with the other side must count from 0 again.
-    pub fn accept(&mut self, inbound: Option<(HapticFrame, Time)>) -> PeerRun {
+    /// Takes a frame and its time of arrival, if it is newer than the newest one and no device of the agreed `coupling`
+    /// contradicts it. The sums of a missed frame are included in the next one. After [`PeerRun::New`], sums shared with
+    /// the other side must count from 0 again.
+    pub fn accept(
+        &mut self,
+        inbound: Option<(HapticFrame, Time)>,
+        coupling: &CouplingParams,
+    ) -> PeerRun {
+        self.refused = false;
         let Some((frame, received)) = inbound else {
             return PeerRun::Same;
         };
-        if !frame.is_plausible() {
+        if !self.is_credible(&frame, received, coupling) {
+            self.refused = true;
             return PeerRun::Same;
         }
-        let run = match self.tracker.classify(&frame) {
+        let run = match self.tracker.classify(&frame, received) {
             FrameOrder::First | FrameOrder::Restarted => PeerRun::New,
             FrameOrder::Next => PeerRun::Same,
             FrameOrder::Repeated => {
                 self.update_extrapolated(&frame);
                 return PeerRun::Same;
             }
-            FrameOrder::Late | FrameOrder::Invalid => return PeerRun::Same,
+            FrameOrder::Late | FrameOrder::Ahead | FrameOrder::Usurped | FrameOrder::Invalid => {
+                return PeerRun::Same;
+            }
         };
-        self.tracker.accept(&frame);
+        self.tracker.accept(&frame, received);
         if run == PeerRun::New {
             self.newest = HapticFrame::default();
             // our next frames must not echo a frame of the new run: if they named a time of reception, the new run
@@ -87,6 +100,28 @@ impl Inbox {
             self.count += 1;
         }
         run
+    }
+
+    /// True if a device of the agreed `coupling` can have sent a frame.
+    fn is_credible(&self, frame: &HapticFrame, received: Time, coupling: &CouplingParams) -> bool {
+        let last = &self.newest;
+        let follows = frame.session == last.session
+            && frame.peer_session == last.peer_session
+            && frame.sequence > last.sequence
+            && last.sequence > 0;
+        let steps = || {
+            // the sender skips no number for a tick that it missed, so that silence counts too
+            let sent_s = (frame.sequence - last.sequence) as f64 * PERIOD.s();
+            let passed_s = sent_s.max((received - self.received).s());
+            can_follow(frame, last, coupling, passed_s)
+        };
+        frame.is_plausible() && has_device_values(frame, coupling) && (!follows || steps())
+    }
+
+    /// True if the frame of the last tick was refused, as no declared device can have sent it.
+    #[must_use]
+    pub fn refused(&self) -> bool {
+        self.refused
     }
 
     /// Takes the decoder's extrapolation of the newest frame ([`palpate_transport::codec`]): positions, velocities
@@ -186,6 +221,10 @@ mod tests {
         }
     }
 
+    fn accept(inbox: &mut Inbox, inbound: Option<(HapticFrame, Time)>) -> PeerRun {
+        inbox.accept(inbound, &CouplingParams::default())
+    }
+
     fn inbox() -> Inbox {
         Inbox::new(RunIds { own: 1, peer: 0 })
     }
@@ -194,29 +233,44 @@ mod tests {
     fn frame_for_another_run_only_identifies_its_sender() {
         let mut inbox = inbox();
         let at = Time(5 * MS);
-        assert_eq!(inbox.accept(Some((frame(7, 0, 40), at))), PeerRun::New);
+        assert_eq!(
+            accept(&mut inbox, Some((frame(7, 0, 40), at))),
+            PeerRun::New
+        );
         assert_eq!((inbox.run_ids().peer, inbox.newest().sequence), (7, 0));
-        assert_eq!(inbox.accept(Some((frame(7, 0, 41), at))), PeerRun::Same);
-        assert_eq!(inbox.accept(Some((frame(7, 1, 42), at))), PeerRun::Same);
-        assert_eq!(inbox.accept(Some((frame(7, 1, 42), at))), PeerRun::Same);
+        assert_eq!(
+            accept(&mut inbox, Some((frame(7, 0, 41), at))),
+            PeerRun::Same
+        );
+        assert_eq!(
+            accept(&mut inbox, Some((frame(7, 1, 42), at))),
+            PeerRun::Same
+        );
+        assert_eq!(
+            accept(&mut inbox, Some((frame(7, 1, 42), at))),
+            PeerRun::Same
+        );
         assert_eq!((inbox.newest().sequence, inbox.count()), (42, 1));
     }
 
     #[test]
     fn issue_restarted_peer_was_ignored_until_its_numbers_caught_up() {
         let mut inbox = inbox();
-        let _ = inbox.accept(Some((frame(7, 1, 9000), Time(0))));
-        assert_eq!(inbox.accept(Some((frame(8, 0, 1), Time(MS)))), PeerRun::New);
+        let _ = accept(&mut inbox, Some((frame(7, 1, 9000), Time(0))));
+        assert_eq!(
+            accept(&mut inbox, Some((frame(8, 0, 1), Time(MS)))),
+            PeerRun::New
+        );
         // otherwise the new run would take our next frame for a reply, and its own uptime for the round trip
         assert_eq!((inbox.newest().sent_ns, inbox.received()), (0, Time(0)));
         // sums of the former run no longer count, and no frame of the new run is used yet
         assert!(inbox.is_stale(Time(MS), 1.0, 1.0));
         assert_eq!(
-            inbox.accept(Some((frame(7, 1, 9001), Time(MS)))),
+            accept(&mut inbox, Some((frame(7, 1, 9001), Time(MS)))),
             PeerRun::Same
         );
         assert_eq!(
-            inbox.accept(Some((frame(8, 1, 2), Time(2 * MS)))),
+            accept(&mut inbox, Some((frame(8, 1, 2), Time(2 * MS)))),
             PeerRun::Same
         );
         assert!(!inbox.is_stale(Time(2 * MS), 1.0, 1.0));
@@ -227,11 +281,14 @@ mod tests {
         let mut inbox = inbox();
         let mut sent = frame(7, 1, 1);
         (sent.energy_sent_j, sent.sent_ns) = ([2.0; 4], MS);
-        let _ = inbox.accept(Some((sent, Time(MS))));
+        let _ = accept(&mut inbox, Some((sent, Time(MS))));
         let mut later = sent;
         (later.position_m[0], later.velocity_mps[0]) = (0.1, 0.2);
         (later.energy_sent_j, later.sent_ns) = ([9.0; 4], 5 * MS);
-        assert_eq!(inbox.accept(Some((later, Time(4 * MS)))), PeerRun::Same);
+        assert_eq!(
+            accept(&mut inbox, Some((later, Time(4 * MS)))),
+            PeerRun::Same
+        );
         let newest = *inbox.newest();
         assert_eq!((newest.position_m[0], newest.velocity_mps[0]), (0.1, 0.2));
         assert_eq!((newest.energy_sent_j, newest.sent_ns), ([2.0; 4], MS));
@@ -249,11 +306,11 @@ mod tests {
             ..HapticFrame::default()
         };
         // round trip 20 ms: the offset is 0 within 10 ms
-        let _ = inbox.accept(Some((echo, Time(1020 * MS))));
+        let _ = accept(&mut inbox, Some((echo, Time(1020 * MS))));
         assert!(!inbox.is_stale(Time(1020 * MS), 0.05, 0.5));
         (echo.sequence, echo.sent_ns) = (2, 1100 * MS);
         (echo.echo_sent_ns, echo.echo_received_ns) = (0, 0);
-        let _ = inbox.accept(Some((echo, Time(1700 * MS))));
+        let _ = accept(&mut inbox, Some((echo, Time(1700 * MS))));
         assert!(inbox.is_stale(Time(1700 * MS), 0.05, 0.5), "sent 0.6 s ago");
         assert!(!inbox.is_stale(Time(1700 * MS), 0.05, 0.7));
     }
@@ -263,8 +320,8 @@ mod tests {
         let mut inbox = inbox();
         let mut bad = frame(7, 1, 1);
         bad.wave[0] = f64::NAN;
-        assert_eq!(inbox.accept(Some((bad, Time(0)))), PeerRun::Same);
-        assert_eq!(inbox.accept(None), PeerRun::Same);
+        assert_eq!(accept(&mut inbox, Some((bad, Time(0)))), PeerRun::Same);
+        assert_eq!(accept(&mut inbox, None), PeerRun::Same);
         assert_eq!((inbox.count(), inbox.run_ids().peer), (0, 0));
     }
 }

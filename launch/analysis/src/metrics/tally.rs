@@ -12,7 +12,7 @@ use super::{Traces, norm_xyz};
 use crate::summary::{SafetySummary, TicksBySide};
 
 /// Events that are limits, with their names.
-const LIMITS: [(u32, &str); 7] = [
+const LIMITS: [(u32, &str); 8] = [
     (EventFlags::SPEED_LIMIT, "speed"),
     (EventFlags::FORCE_LIMIT, "force"),
     (EventFlags::WORKSPACE_LIMIT, "workspace"),
@@ -20,6 +20,7 @@ const LIMITS: [(u32, &str); 7] = [
     (EventFlags::CONTACT_LIMIT, "contact force"),
     (EventFlags::CREDIT_REFUSED, "remote energy"),
     (EventFlags::UNPAID_FALL, "unpaid fall"),
+    (EventFlags::FRAME_REFUSED, "refused frame"),
 ];
 
 /// Events that latch a fault, with their names.

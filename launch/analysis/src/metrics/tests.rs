@@ -147,6 +147,7 @@ pub(crate) const LIMITS: SessionLimits = SessionLimits {
     robot_mps: 0.3,
     active_j: 0.0,
     passive: true,
+    forged: false,
 };
 
 fn near(found: Option<f64>, expected: f64, within: f64) {

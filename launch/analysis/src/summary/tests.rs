@@ -140,6 +140,7 @@ const LIMITS: SessionLimits = SessionLimits {
     robot_mps: 0.3,
     active_j: 0.0,
     passive: true,
+    forged: false,
 };
 
 /// Facts of a live session of both sides, or of one alone.

@@ -237,6 +237,7 @@ const MODE = (name, now) => (now && now !== name ? `${name}, now ${now}` : name)
 const CHANNEL_ROWS = ["round trip", "one way", "impedance", "twin confidence", "active budget", "side", "frames received"];
 const LIMITS = { 1: "energy", 4: "speed", 8: "force", 16: "workspace", 64: "slew", 512: "contact", 65536: "remote energy",
   131072: "unpaid fall",
+  524288: "refused frame",
   262144: "limit cycle" };
 
 function limits(events) {

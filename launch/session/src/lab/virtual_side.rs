@@ -5,7 +5,7 @@
 use palpate_transport::HapticFrame;
 use palpate_transport::Time;
 use palpate_transport::coupling::CouplingParams;
-use palpate_transport::frame::SequenceTracker;
+use palpate_transport::frame::{FrameOrder, SequenceTracker};
 use palpate_transport::link::LinkQueue;
 
 use super::{ReconstructionMeter, WIRE_BYTES};
@@ -69,7 +69,11 @@ impl<E: SideState> VirtualSide<E> {
     /// Restarts the side with a new state; its device and what is on the wire remain.
     pub(super) fn restart(&mut self, config: &Config, state: E) {
         self.side = SidePipeline::new(config, state);
-        self.mailbox = Mailbox::default();
+        // frames of the sender's former run may still be on the wire
+        self.mailbox = Mailbox {
+            sender_restarts: self.mailbox.sender_restarts,
+            ..Mailbox::default()
+        };
     }
 
     /// Inputs of the side's tick; none if it misses the tick.
@@ -112,14 +116,19 @@ impl<E: SideState> VirtualSide<E> {
 pub(super) struct Mailbox {
     order: SequenceTracker,
     newest: Option<(HapticFrame, Time)>,
+    /// Restarts of the sender of which no frame has arrived: as with keys, only its own new run replaces the old one.
+    pub(super) sender_restarts: u32,
 }
 
 impl Mailbox {
     /// Takes a frame in the order of arrival.
     pub(super) fn put(&mut self, frame: HapticFrame, received: Time) {
-        let order = self.order.classify(&frame);
-        if order.is_accepted() {
-            self.order.accept(&frame);
+        let order = self.order.classify(&frame, received);
+        let is_new_run = order == FrameOrder::Restarted;
+        let usurps = is_new_run && self.sender_restarts == 0;
+        if order.is_accepted() && !usurps {
+            self.sender_restarts -= u32::from(is_new_run);
+            self.order.accept(&frame, received);
             self.newest = Some((frame, received));
         }
     }

@@ -70,6 +70,9 @@ pub struct ReplayOutcome {
 /// # Errors
 /// [`ReplayError`] names the missing part of the recording.
 pub fn replay(recording: &Recording, config: &Config) -> Result<ReplayOutcome, ReplayError> {
+    if config.liar.is_on() {
+        return Err(ReplayError::Forged);
+    }
     let alone = is_alone(recording);
     check_complete(Side::Master, &recording.master)?;
     if !alone {

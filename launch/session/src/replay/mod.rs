@@ -72,6 +72,12 @@ pub enum ReplayError {
         /// Number of the frame.
         sequence: u64,
     },
+    /// Frames were forged.
+    #[error(
+        "the session has forged frames (liar.master_share, liar.slave_share), which are not recorded; `palpate lab` with \
+         its configuration and seed repeats it"
+    )]
+    Forged,
     /// The configuration is missing or cannot be used.
     #[error("the configuration of the recording: {0}")]
     Config(#[from] ConfigError),

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use palpate_analysis::Failure;
+use palpate_bus::gate::RunEvidence;
 use palpate_bus::stream::FramePublisher;
 use palpate_bus::threads::{raise_current, raise_threads};
 use palpate_bus::{BusConfig, BusSession, ConnectionRole};
@@ -129,15 +130,20 @@ pub(crate) fn bus(stop: &AtomicBool) -> Result<LoadConditions<BusComparison>, Ab
     let slots: Arc<Vec<AtomicI64>> =
         Arc::new((0..=2 * rounds).map(|_| AtomicI64::new(0)).collect());
     let writer = Arc::clone(&slots);
-    let answers =
-        session.subscribe_frames(Side::Slave, Span(i64::MAX), now, move |frame, received| {
+    let answers = session.subscribe_frames(
+        Side::Slave,
+        Span(i64::MAX),
+        now,
+        proven,
+        move |frame, received| {
             if let Some(slot) = usize::try_from(frame.sequence)
                 .ok()
                 .and_then(|k| writer.get(k))
             {
                 slot.store((received.0 - frame.sent_ns).max(1), Ordering::Relaxed);
             }
-        });
+        },
+    );
     let _answers = answers.map_err(refusal)?;
     if !publisher.wait_ready(READY) {
         return Err(Some(few("bus", 0, ROUNDS)));
@@ -287,6 +293,11 @@ fn start_echo() -> Result<(Echo, u16, EchoArgs), Failure> {
     }
 }
 
+/// Evidence for a new run: both processes are the bench's own.
+fn proven() -> RunEvidence {
+    RunEvidence::Proven
+}
+
 /// Body of the echoing process: sends back all data, raw and through the bus, until the standard
 /// input closes. Prints `ready` and its raw port when it is ready.
 ///
@@ -295,14 +306,20 @@ fn start_echo() -> Result<(Echo, u16, EchoArgs), Failure> {
 pub fn echo(args: EchoArgs) -> Result<(), Failure> {
     let _ = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE);
     let (session, publisher) = open_session(Side::Slave, ConnectionRole::Listen, args)?;
-    let frames = session.subscribe_frames(Side::Master, Span(i64::MAX), now, move |frame, _| {
-        // a loss here is counted by the sender; zenoh's threads for this transport are
-        // all running when the first frame has arrived
-        let _ = publisher.send_frame(frame);
-        if frame.sequence <= 2 {
-            let _ = raise_threads(BUS_PRIORITY);
-        }
-    });
+    let frames = session.subscribe_frames(
+        Side::Master,
+        Span(i64::MAX),
+        now,
+        proven,
+        move |frame, _| {
+            // a loss here is counted by the sender; zenoh's threads for this transport are
+            // all running when the first frame has arrived
+            let _ = publisher.send_frame(frame);
+            if frame.sequence <= 2 {
+                let _ = raise_threads(BUS_PRIORITY);
+            }
+        },
+    );
     let _frames = frames.map_err(refusal)?;
     let _ = raise_threads(BUS_PRIORITY);
     let raw = UdpSocket::bind((HOST, 0)).map_err(system("open a socket"))?;

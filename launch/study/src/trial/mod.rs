@@ -43,7 +43,7 @@ pub use row::TrialRow;
 pub const BUILT_IN: BuiltInTexts = BuiltInTexts {
     kind: "trial",
     texts: palpate_scene::texts!(
-        "../../trials": "adversary", "adversary-fem", "codec", "delay-and-mode", "faults", "faults-live",
+        "../../trials": "adversary", "adversary-fem", "codec", "delay-and-mode", "faults", "faults-live", "liars",
         "observers", "person-lump", "person-stiffness", "rough-network", "transparency",
     ),
 };
