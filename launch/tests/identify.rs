@@ -132,15 +132,15 @@ fn check_morph(twin_scene: &Path, tissue_scene: &Path, found: &Path, folder: &Pa
         )
     };
     let (before, none) = session("stays", &[]);
-    let (after, updates) = session("goes", &["--towards", text(found)]);
+    let (after, updates) = session("goes", &["--morph-to", text(found)]);
     println!("stiffness error {before:.3}, going over {after:.3} by {updates:?} updates");
     assert!(none == Some(0) && updates > none, "{updates:?}");
     assert!(after.abs() < 0.6 * before.abs(), "{before} {after}");
-    let refused = palpate(&["lab", "--twin", text(twin_scene), "--towards", "layered"]);
+    let refused = palpate(&["lab", "--twin", text(twin_scene), "--morph-to", "layered"]);
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        stderr.contains("towards") && stderr.contains("sizes differ"),
+        stderr.contains("morph_to") && stderr.contains("sizes differ"),
         "{stderr}"
     );
 }

@@ -227,6 +227,54 @@ fn issue_19_pspm_rang_over_a_jittering_link() {
     }
 }
 
+/// A peer without a key forges frames of the slave, and of both sides. With a budget the hand gains what the frames
+/// claim; without one it gains nothing.
+#[test]
+fn forged_frames_neither_move_the_robot_beyond_its_limits_nor_feed_the_hand() {
+    let forged = |mode: &str, seed: u32, more: &str| {
+        let (output, summary) = session(&format!(
+            "--duration 3 --mode {mode} --seed {seed} --tissue wall:800 --rtt-ms 40 \
+             --set liar.slave_share=0.5 {more}"
+        ));
+        let summary = summary.unwrap_or_else(|| panic!("{output:?}"));
+        let code = output.status.code();
+        assert_eq!(code, Some(0), "{mode} {seed}: {}", summary["checks"]);
+        assert!(summary["safety"]["limit_hits"]["refused frame"].as_u64() > Some(0));
+        summary["passivity"]["hand_energy_min_j"]
+            .as_f64()
+            .expect("a number")
+    };
+    let mut gained_j: f64 = 0.0;
+    for mode in ["wave", "tdpa", "wave-tdpa", "tank", "pspm", "auto"] {
+        for (seed, both) in [(1, ""), (2, "--set liar.master_share=0.5")] {
+            assert!(forged(mode, seed, both) >= -1e-9, "{mode} {seed}");
+        }
+        let budget_j = forged(mode, 1, "--set coupling.active_j_max=100");
+        gained_j = gained_j.max(-budget_j);
+    }
+    assert!(
+        gained_j > 0.1,
+        "{gained_j} J: these lies would have done no harm"
+    );
+}
+
+#[test]
+fn recording_with_forged_frames_is_not_replayed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("forged");
+    let run = |words: &str| {
+        let mut palpate = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        palpate.args(words.split_whitespace()).arg(&out);
+        palpate.output().expect("the binary starts")
+    };
+    let lab = "lab --duration 1 --tissue wall:800 --twin sheet --set liar.slave_share=0.5 --out";
+    assert_eq!(run(lab).status.code(), Some(0));
+    let replayed = run("replay");
+    assert_eq!(replayed.status.code(), Some(2), "{replayed:?}");
+    let message = String::from_utf8_lossy(&replayed.stderr).into_owned();
+    assert!(message.contains("liar.slave_share"), "{message}");
+}
+
 /// Sessions that the trial `adversary` drew. A force vibrated for half a second: steps of irregular frames, reflected waves,
 /// and a spring to a position that no frame renewed. A robot that stopped moved: tissue pushed it where damping had held
 /// it. A robot with a soft servo left its workspace.

@@ -320,15 +320,16 @@ fn refusals(reports: &[&SideReport]) -> Vec<String> {
     refusals
 }
 
-/// Note that the other side left or restarted during the session.
+/// Note that the other side left or restarted during the session, or that somebody else sent frames in its name.
 fn peer_change_note(report: &SideReport) -> Option<String> {
     let (losses, restarts) = (report.bus.peer_losses, report.bus.received.restarts);
     let present = report.bus.peer_present;
     let now = if present { "was" } else { "was not" };
-    (losses + restarts > 0).then(|| {
+    let usurped = report.bus.received.usurped;
+    (losses + restarts + usurped > 0).then(|| {
         format!(
             "The other side left the bus {losses} times and restarted {restarts} times; at the end \
-             it {now} present."
+             it {now} present. {usurped} frames of another sender in its name were refused."
         )
     })
 }

@@ -42,7 +42,7 @@ pub struct Config {
     /// Scene of the master's twin: a built-in scene or a scene file.
     pub twin: String,
     /// Scene into which the twin is morphed while the session runs, such as one of `palpate identify`.
-    pub towards: Option<String>,
+    pub morph_to: Option<String>,
     /// Coupling method and its parameters.
     pub coupling: CouplingParams,
     /// Selection of the frames that are sent.
@@ -183,7 +183,7 @@ impl Default for Config {
             duration_s: 20.0,
             tissue: "layered-lump".into(),
             twin: "layered".into(),
-            towards: None,
+            morph_to: None,
             coupling: CouplingParams::default(),
             codec: CodecParams::default(),
             link: LinkConfig::default(),

@@ -425,7 +425,7 @@ pub fn predictor(
     // the shadow never uses the deadline fallback, so it needs no table
     let shadow = scene.build().map_err(wrong)?;
     let predictor = TwinPredictor::new(twin, shadow);
-    Ok(Some(match &config.towards {
+    Ok(Some(match &config.morph_to {
         Some(name) => predictor.with_morph(scene_morph(&scene, name)?),
         None => predictor,
     }))
@@ -436,10 +436,11 @@ fn scene_morph(twin: &Scene, target: &str) -> Result<MorphSteps, ConfigError> {
     if twin.method() != "fem" {
         let (name, method) = (&twin.name, twin.method());
         let why = format!("the twin `{name}` uses method `{method}`; only a `fem` twin can change");
-        return Err(wrong_scene("towards", target, &why));
+        return Err(wrong_scene("morph_to", target, &why));
     }
-    let target_scene = load_scene(target, "towards")?;
-    MorphSteps::between(twin, &target_scene).map_err(|error| wrong_scene("towards", target, &error))
+    let target_scene = load_scene(target, "morph_to")?;
+    MorphSteps::between(twin, &target_scene)
+        .map_err(|error| wrong_scene("morph_to", target, &error))
 }
 
 /// The simulated robot with the remote tissue at its probe.

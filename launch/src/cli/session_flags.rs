@@ -113,8 +113,9 @@ pub struct MethodArgs {
     pub twin: Option<String>,
     /// Scene into which the twin is morphed while the session runs, in imperceptible steps, such as the
     /// result of `palpate identify`; ignored by modes without a twin [default: none]
-    #[arg(long, value_name = "SCENE")]
-    pub towards: Option<String>,
+    // the former name is read for one version
+    #[arg(long, value_name = "SCENE", alias = "towards")]
+    pub morph_to: Option<String>,
     /// Tissue model of the twin: `fem` for a scene with layers, `idms` for one of springs, `implicit` for
     /// one of a mesh file or with `method = "implicit"`, in virtual time; refused if the twin's scene has
     /// another, and without `--twin` it selects a scene [default: fem]

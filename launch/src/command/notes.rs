@@ -100,7 +100,7 @@ fn scenes(command: &CliCommand) -> BTreeSet<String> {
     let config = session(command).and_then(|flags| flags.config().ok());
     config.map_or_else(BTreeSet::new, |config| {
         let both = [config.twin, config.tissue].into_iter();
-        both.chain(config.towards).collect()
+        both.chain(config.morph_to).collect()
     })
 }
 

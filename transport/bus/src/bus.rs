@@ -80,6 +80,24 @@ impl Presence {
     }
 }
 
+/// Presence of the other side's nodes.
+#[derive(Clone)]
+pub struct PeerWatch(Arc<Presence>);
+
+impl PeerWatch {
+    /// True if a node of the other side is on the bus.
+    #[must_use]
+    pub fn is_present(&self) -> bool {
+        self.0.peers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Times that such a node, the oldest, left the bus.
+    #[must_use]
+    pub fn departures(&self) -> u64 {
+        self.0.departures.load(Ordering::Relaxed)
+    }
+}
+
 /// Session and stream of one side.
 pub struct Bus {
     publisher: FramePublisher,
@@ -176,6 +194,12 @@ impl Bus {
     #[must_use]
     pub fn peer_present(&self) -> bool {
         self.presence.peers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Presence of the other side's nodes, to look at from another thread.
+    #[must_use]
+    pub fn peer_watch(&self) -> PeerWatch {
+        PeerWatch(Arc::clone(&self.presence))
     }
 
     /// The session, for commands and topics.

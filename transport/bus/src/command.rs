@@ -3,9 +3,12 @@
 //! CRTK's `state_command` is a topic: its sender gets no reply. Beside it there is a query on
 //! `command` with the same message, which is repeated until a reply arrives or the time-out ends.
 //! Each command has a number. A command that was carried out is not carried out again: its reply
-//! is repeated. Source: ours.
+//! is repeated. All queries of a session name one sender, which only their receivers know. Source: ours.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,6 +40,30 @@ const RECENT_REPLIES_MAX: usize = 32;
 /// Reply to a command: its result, or the reason of the refusal.
 pub type CommandReply = Result<String, String>;
 
+/// Session that sends a command, by a random number that only the receivers of its queries know. Commands on CRTK's topic
+/// have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandSender(Gid);
+
+/// Commands that a session sends: its name as their sender, and their numbers.
+#[derive(Debug)]
+pub(crate) struct SentCommands {
+    gid: Gid,
+    next: AtomicI64,
+}
+
+impl SentCommands {
+    /// Creates the name of a session with the id `session`.
+    pub(crate) fn new(session: &str) -> Self {
+        // the standard library's random source, which the system seeds
+        let secrets = [(); 2].map(|()| RandomState::new().build_hasher().finish());
+        Self {
+            gid: gid_of(&format!("{session}#{secrets:x?}")),
+            next: AtomicI64::new(1),
+        }
+    }
+}
+
 /// Failure of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -67,10 +94,16 @@ pub enum CommandError {
 pub struct CommandClient {
     session: zenoh::Session,
     key: String,
-    pub(super) attachment: Attachment,
+    sent: Arc<SentCommands>,
 }
 
 impl CommandClient {
+    /// Numbers the next command as the one `count` commands before, as if it were repeated.
+    #[cfg(test)]
+    pub(super) fn repeat_from(&self, count: i64) {
+        self.sent.next.fetch_sub(count, Ordering::Relaxed);
+    }
+
     /// Sends a command made at `now`, and repeats it until a reply arrives or `timeout` has passed.
     ///
     /// # Errors
@@ -81,13 +114,16 @@ impl CommandClient {
         now: Time,
         timeout: Span,
     ) -> Result<String, CommandError> {
-        self.attachment.sequence += 1;
-        self.attachment.source_ns = now.0;
+        let attachment = Attachment {
+            sequence: self.sent.next.fetch_add(1, Ordering::Relaxed),
+            source_ns: now.0,
+            gid: self.sent.gid,
+        };
         let payload = string_message(command, now)?;
         let attempts = (timeout.ms() / ATTEMPT_MS).ceil().max(1.0) as u32;
         let attempt = Span((timeout.0 / i64::from(attempts)).max(1));
         for _ in 0..attempts {
-            match self.attempt(&payload, attempt)? {
+            match self.attempt(&payload, &attachment, attempt)? {
                 Some(Ok(text)) => return Ok(text),
                 Some(Err(reason)) => {
                     return Err(CommandError::Refused {
@@ -106,14 +142,19 @@ impl CommandClient {
         })
     }
 
-    fn attempt(&self, payload: &[u8], wait: Span) -> Result<Option<CommandReply>, BusError> {
+    fn attempt(
+        &self,
+        payload: &[u8],
+        attachment: &Attachment,
+        wait: Span,
+    ) -> Result<Option<CommandReply>, BusError> {
         let (sender, answers) = channel();
         // Kept here too, so that a query without a receiver waits as long as one with a receiver.
         let held = sender.clone();
         self.session
             .get(self.key.as_str())
             .payload(payload)
-            .attachment(self.attachment.encode())
+            .attachment(attachment.encode())
             .congestion_control(CongestionControl::Drop)
             .priority(Priority::InteractiveHigh)
             .timeout(duration(wait))
@@ -162,7 +203,7 @@ pub struct CommandServer {
     _topic: Option<TopicSubscription>,
 }
 
-type Handler = Box<dyn FnMut(&str) -> CommandReply + Send>;
+type Handler = Box<dyn FnMut(&str, Option<CommandSender>) -> CommandReply + Send>;
 
 struct CommandDispatcher {
     handler: Handler,
@@ -170,16 +211,19 @@ struct CommandDispatcher {
 }
 
 impl CommandDispatcher {
-    fn new(handler: impl FnMut(&str) -> CommandReply + Send + 'static) -> Arc<Mutex<Self>> {
+    fn new(
+        handler: impl FnMut(&str, Option<CommandSender>) -> CommandReply + Send + 'static,
+    ) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self {
             handler: Box::new(handler),
             recent_replies: VecDeque::new(),
         }))
     }
 
+    /// Carries out a command of a query.
     fn dispatch(&mut self, command: &str, attachment: Option<Attachment>) -> CommandReply {
         let Some(Attachment { gid, sequence, .. }) = attachment else {
-            return (self.handler)(command);
+            return (self.handler)(command, None);
         };
         let known = self
             .recent_replies
@@ -188,7 +232,7 @@ impl CommandDispatcher {
         if let Some((_, _, reply)) = known {
             return reply.clone();
         }
-        let reply = (self.handler)(command);
+        let reply = (self.handler)(command, Some(CommandSender(gid)));
         if self.recent_replies.len() == RECENT_REPLIES_MAX {
             self.recent_replies.pop_front();
         }
@@ -215,7 +259,7 @@ impl BusSession {
         self.client(device, AGREEMENT)
     }
 
-    /// Answers sides that send their terms to `<namespace>/<device>`. `handler` receives these and
+    /// Answers sides that send their terms to `<namespace>/<device>`. `handler` receives these with their sender, and
     /// returns ours; it runs on zenoh's receive thread: keep it short.
     ///
     /// # Errors
@@ -223,7 +267,7 @@ impl BusSession {
     pub fn serve_agreement(
         &self,
         device: &str,
-        handler: impl FnMut(&str) -> CommandReply + Send + 'static,
+        handler: impl FnMut(&str, Option<CommandSender>) -> CommandReply + Send + 'static,
     ) -> Result<CommandServer, BusError> {
         let dispatcher = CommandDispatcher::new(handler);
         Ok(CommandServer {
@@ -233,31 +277,22 @@ impl BusSession {
     }
 
     fn client(&self, device: &str, name: &str) -> Result<CommandClient, BusError> {
-        let key = self.query_key(device, name)?;
-        let id = self
-            .next_id
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let gid = gid_of(&format!("{key}#{}#{id}", self.identity.session));
-        let attachment = Attachment {
-            gid,
-            ..Attachment::default()
-        };
         Ok(CommandClient {
             session: self.zenoh.clone(),
-            key,
-            attachment,
+            key: self.query_key(device, name)?,
+            sent: Arc::clone(&self.sent_commands),
         })
     }
 
-    /// Serves the commands of `<namespace>/<device>`, including those on CRTK's topic. `handler` runs
-    /// on zenoh's receive thread: it must only pass the command on and return whether it was accepted.
+    /// Serves the commands of `<namespace>/<device>`, including those on CRTK's topic. `handler` receives each with its
+    /// sender. It runs on zenoh's receive thread: it must only pass the command on and return whether it was accepted.
     ///
     /// # Errors
     /// [`BusError::Key`] for an invalid name, [`BusError::Zenoh`] when zenoh refuses.
     pub fn serve_commands(
         &self,
         device: &str,
-        handler: impl FnMut(&str) -> CommandReply + Send + 'static,
+        handler: impl FnMut(&str, Option<CommandSender>) -> CommandReply + Send + 'static,
     ) -> Result<CommandServer, BusError> {
         let dispatcher = CommandDispatcher::new(handler);
         let by_topic = Arc::clone(&dispatcher);
@@ -265,9 +300,9 @@ impl BusSession {
         let namespace = topic(self.namespace(), device);
         let subscription = self.subscribe(
             &topic(&namespace, STATE_COMMAND),
-            move |command: StringStamped, attachment| {
-                // CRTK's topic cannot carry a reply.
-                let _ = dispatch(&by_topic, &command.string, attachment);
+            move |command: StringStamped, _| {
+                // CRTK's topic cannot carry a reply, and the ids of its publishers are public
+                let _ = dispatch(&by_topic, &command.string, None);
             },
         )?;
         Ok(CommandServer {

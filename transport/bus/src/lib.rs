@@ -30,7 +30,9 @@ use palpate_transport::cdr::EncodeError;
 use palpate_transport::msg::key::{Endpoint, EndpointKind, KeyError, Ros2Token, TopicKey};
 use palpate_transport::{FieldError, Span};
 
-pub use bus::{Bus, BusCounts};
+use command::SentCommands;
+
+pub use bus::{Bus, BusCounts, PeerWatch};
 pub use config::{BusConfig, ConnectionRole, prepare_process};
 
 /// Namespace of all topics.
@@ -122,6 +124,7 @@ pub struct BusSession {
     identity: Identity,
     /// Id of the next endpoint; 0 is the node.
     next_id: Arc<AtomicU32>,
+    sent_commands: Arc<SentCommands>,
 }
 
 impl BusSession {
@@ -137,6 +140,7 @@ impl BusSession {
             session: zenoh.zid().to_string(),
         };
         Ok(Self {
+            sent_commands: Arc::new(SentCommands::new(&identity.session)),
             zenoh,
             identity,
             next_id: Arc::new(AtomicU32::new(1)),

@@ -142,7 +142,7 @@ fn commands_run_once_and_refusals_give_a_reason() {
     let count = Arc::clone(&calls);
     let mut state = OperatingState::Disabled;
     let server = slave
-        .serve_commands("slave", move |command| {
+        .serve_commands("slave", move |command, _| {
             count.fetch_add(1, Ordering::Relaxed);
             let command = command
                 .parse::<CrtkCommand>()
@@ -173,7 +173,7 @@ fn commands_run_once_and_refusals_give_a_reason() {
     );
     assert_eq!(calls.load(Ordering::Relaxed), 3);
     // The same number again: a reply, no execution.
-    client.attachment.sequence -= 2;
+    client.repeat_from(2);
     assert_eq!(
         client.command("pause", Time(2), WAIT).expect("answered"),
         "PAUSED"
@@ -241,7 +241,7 @@ fn crtk_topics_carry_state_and_force_and_take_commands() {
 
     let (sender, commands) = channel();
     let _server = slave
-        .serve_commands("slave", move |command| {
+        .serve_commands("slave", move |command, _| {
             let _ = sender.send(command.to_owned());
             Ok(String::new())
         })

@@ -98,9 +98,9 @@ params! {
         pub active_j_max: f64 = 0.0 => (0.0..=100.0, "0 to 100 J"),
         /// Largest speed of a handle or a robot \[m/s\]. A received frame that claims more is refused; so is a step of a
         /// position, or energy, that no device can have made since the last frame.
-        pub device_mps_max: f64 = 5.0 => (0.01..=100.0, "0.01 to 100 m/s"),
+        pub device_mps_max: f64 = 5.0 => (0.01..=1000.0, "0.01 to 1000 m/s"),
         /// Largest force at the port of a handle or a robot \[N\]. A received frame that claims more is refused.
-        pub device_n_max: f64 = 50.0 => (0.1..=1000.0, "0.1 to 1000 N"),
+        pub device_n_max: f64 = 50.0 => (0.1..=1e6, "0.1 to 1e6 N"),
         /// Changes of the wave impedance while the session runs; last but one, as it is a list of tables.
         pub retune: ImpedanceSchedule = ImpedanceSchedule::default(),
         /// Switches of the method while the session runs.

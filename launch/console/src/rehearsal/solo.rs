@@ -47,7 +47,7 @@ pub fn make_solo(config: &mut Config) {
         change: Vec::new(),
     };
     config.tissue.clone_from(&config.twin);
-    config.towards = None;
+    config.morph_to = None;
 }
 
 impl SoloSession {

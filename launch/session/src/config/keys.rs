@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::Table;
 
 /// Old dotted path and new name of each renamed key.
-const RENAMED: [MovedKey; 12] = [
+const RENAMED: [MovedKey; 13] = [
     MovedKey::renamed("coupling.drift_rate_hz", "drift_per_s"),
     MovedKey::renamed("coupling.recover_hz", "recovery_per_s"),
     MovedKey::renamed("coupling.catch_up_hz", "catch_up_per_s"),
@@ -20,6 +20,7 @@ const RENAMED: [MovedKey; 12] = [
     MovedKey::renamed("operator.let_go_s", "release_s"),
     MovedKey::renamed("realtime.mask_late", "fallback_late"),
     MovedKey::renamed("realtime.masked_share", "fallback_share"),
+    MovedKey::renamed("towards", "morph_to"),
 ];
 
 /// Places of a configuration in its own text.
@@ -61,30 +62,38 @@ mod tests {
     use super::super::Config;
     use super::*;
 
-    /// A number in the range of every renamed field that is no field's default.
+    /// A number in the range of every renamed number that is no field's default.
     const VALUE: f64 = 0.01;
+
+    /// A value of a renamed field that is not its default.
+    fn value_of(key: &MovedKey) -> String {
+        match key.path {
+            "towards" => "\"sheet\"".into(),
+            _ => VALUE.to_string(),
+        }
+    }
 
     #[test]
     fn every_renamed_key_reads_as_its_new_one() {
         for key in &RENAMED {
-            let now = current_path(key.path);
+            let (now, value) = (current_path(key.path), value_of(key));
             let mut by_old = Config::default();
             by_old
-                .set(&format!("{}={VALUE}", key.path))
+                .set(&format!("{}={value}", key.path))
                 .expect("an old key");
             let mut by_new = Config::default();
-            by_new.set(&format!("{now}={VALUE}")).expect("a new key");
+            by_new.set(&format!("{now}={value}")).expect("a new key");
             assert_eq!(by_old, by_new, "{now}");
             assert_ne!(by_old, Config::default(), "{now}");
             assert_eq!(by_new.validate(), Ok(()), "{now}");
-            let text = format!("{} = {VALUE}", key.path);
+            let text = format!("{} = {value}", key.path);
             assert_eq!(Config::parse(&text, "old.toml"), Ok(by_new), "{now}");
             let found = notes(&text, &WHOLE);
             assert!(
                 found.len() == 1 && found[0].contains(key.now.expect("a name")),
                 "{found:?}"
             );
-            assert_eq!(notes(&format!("{now} = {VALUE}"), &WHOLE), [""; 0]);
+            assert_eq!(notes(&format!("{now} = {value}"), &WHOLE), [""; 0]);
         }
     }
 

@@ -3,22 +3,26 @@
 //! Each side sends its terms over the reliable link and refuses different ones: a master that renders waves does
 //! not fit a slave that follows positions. Terms are text, not a hash, so that the refusal can name the field that
 //! differs. Codecs need not be equal: each side offers its abilities and its request, and
-//! [`palpate_transport::codec::handshake`] finds the common codec. Source: ours.
+//! [`palpate_transport::codec::handshake`] finds the common codec.
+//!
+//! The first side that sends its terms while its node is on the bus owns its peer until that node leaves. A second one
+//! is refused, with the name of the owner. Source: ours.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use palpate_bus::BusSession;
-use palpate_bus::command::{CommandClient, CommandError, CommandServer};
+use palpate_bus::command::{CommandClient, CommandError, CommandSender, CommandServer};
+use palpate_bus::{Bus, PeerWatch};
 use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, sleep_for};
 use palpate_transport::codec::{AgreedCodec, CodecOffer, agree};
 use palpate_transport::coupling::CouplingParams;
 use palpate_transport::msg::{Message as _, schema};
 use palpate_transport::trace::Side;
-use palpate_transport::{HapticFrame, Span};
+use palpate_transport::{HapticFrame, Span, Time};
 use serde::Serialize;
 
 use super::RunError;
+use super::command_state::CommandState;
 use crate::config::Config;
 use crate::monitor::controller::lock;
 
@@ -39,12 +43,17 @@ pub struct Disagreement {
 /// Longest wait for one reply \[ns\].
 const PATIENCE: Span = Span(500_000_000);
 
+/// Time for which a side that is refused tries again: longer than the lease of a killed owner \[ns\].
+const OWNER_WAIT: Span = Span(4_000_000_000);
+
 /// Time that a refusing side remains, so that its reply is not lost \[ns\].
 const FAREWELL: Span = Span(300_000_000);
 
 /// Terms of a side, sent as TOML.
 #[derive(Clone, Serialize)]
 struct Terms {
+    /// Host and process that send the terms.
+    from: String,
     frame: String,
     period_ns: i64,
     coupling: CouplingParams,
@@ -53,6 +62,50 @@ struct Terms {
 
 /// Part of the terms that is negotiated and not compared.
 const CODEC: &str = "codec";
+
+/// Part of the terms that names their sender and is not compared.
+const FROM: &str = "from";
+
+/// Owner of this side: the peer whose terms it answered first.
+struct Owner {
+    sender: CommandSender,
+    /// Name that it gives itself.
+    name: String,
+    /// Departures of the oldest node of the peer's name when it came.
+    departures: u64,
+}
+
+/// Admits the sender of terms as the owner, or refuses it while another one owns this side.
+///
+/// # Errors
+/// The refusal in words.
+fn admit(
+    owner: &mut Option<Owner>,
+    theirs: &str,
+    sender: Option<CommandSender>,
+    peer: &PeerWatch,
+) -> Result<CommandSender, String> {
+    let sender = sender.ok_or("terms without a sender")?;
+    let departures = peer.departures();
+    if let Some(present) = owner
+        && present.sender != sender
+        && present.departures == departures
+    {
+        return Err(format!(
+            "it belongs to {}, which is still there",
+            present.name
+        ));
+    }
+    if peer.is_present() && owner.as_ref().is_none_or(|owner| owner.sender != sender) {
+        let name = fields(theirs).remove(FROM).unwrap_or_default();
+        *owner = Some(Owner {
+            sender,
+            name: name.chars().take(EXCERPT_CHARS_MAX).collect(),
+            departures,
+        });
+    }
+    Ok(sender)
+}
 
 /// Codec offer of a side.
 fn offer(config: &Config) -> CodecOffer {
@@ -76,7 +129,9 @@ impl Terms {
     fn of(config: &Config) -> Self {
         let mut coupling = config.coupling;
         coupling.mode = coupling.mode.resolved();
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self {
+            from: format!("process {} on {}", std::process::id(), host.trim()),
             frame: schema::rihs01(HapticFrame::DESCRIPTION),
             period_ns: PERIOD.0,
             coupling,
@@ -103,7 +158,7 @@ fn offered(terms: &str) -> Option<CodecOffer> {
 fn compare(ours: &str, theirs: &str, side: Side) -> Result<(), Disagreement> {
     let [ours, theirs] = [ours, theirs].map(|terms| {
         let mut fields = fields(terms);
-        fields.retain(|name, _| !name.starts_with("codec."));
+        fields.retain(|name, _| !name.starts_with("codec.") && name != FROM);
         fields
     });
     let nothing = "nothing".to_owned();
@@ -174,6 +229,8 @@ pub(crate) struct TermsExchange {
     client: CommandClient,
     /// Terms that the other side sent with its request.
     peer_terms: Arc<Mutex<Option<String>>>,
+    /// Time of the first refusal by the other side.
+    refused: Option<Time>,
     _server: CommandServer,
 }
 
@@ -183,15 +240,20 @@ impl TermsExchange {
     /// # Errors
     /// [`RunError::Session`] when the bus refuses; [`RunError::Terms`] if the terms cannot be written.
     pub(crate) fn serve(
-        session: &BusSession,
+        bus: &Bus,
         config: &Config,
         side: Side,
+        command_state: &Arc<CommandState>,
     ) -> Result<Self, RunError> {
+        let session = bus.session();
         let terms = Terms::of(config);
         let peer_terms = Arc::new(Mutex::new(None));
         let answer = Arc::new(Mutex::new(terms.text()?));
         let (shared_answer, shared_terms) = (Arc::clone(&answer), Arc::clone(&peer_terms));
-        let server = session.serve_agreement(side.name(), move |theirs| {
+        let (mut owner, peer) = (None, bus.peer_watch());
+        let command_state = Arc::clone(command_state);
+        let server = session.serve_agreement(side.name(), move |theirs, sender| {
+            command_state.set_peer(admit(&mut owner, theirs, sender, &peer)?);
             *lock(&shared_terms) = Some(theirs.to_owned());
             Ok(lock(&shared_answer).clone())
         })?;
@@ -201,6 +263,7 @@ impl TermsExchange {
             answer,
             peer: side.other(),
             peer_terms,
+            refused: None,
             _server: server,
         })
     }
@@ -228,7 +291,15 @@ impl TermsExchange {
         let theirs = match reply {
             Ok(theirs) => theirs,
             Err(CommandError::Bus(error)) => return Err(error.into()),
-            Err(_) => return Ok(None),
+            Err(CommandError::Refused { reason, .. }) => {
+                let now = MonotonicClock.now();
+                let since = *self.refused.get_or_insert(now);
+                return match now - since > OWNER_WAIT {
+                    true => Err(RunError::Owned { reason }),
+                    false => Ok(None),
+                };
+            }
+            Err(CommandError::Unanswered { .. }) => return Ok(None),
         };
         let agreed = self.judge_terms(&theirs)?;
         let mut running = self.terms.clone();

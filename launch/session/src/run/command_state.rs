@@ -1,12 +1,16 @@
 //! Command state of a side: the cell between commands and the servo, with the state that the side reports.
 //!
-//! Commands come on the bus's thread, the servo reads them every tick; all of it is single atomics,
-//! so neither waits. A live session starts enabled.
+//! Commands come on the bus's thread, the servo reads them every tick; all that the servo reads is single atomics,
+//! so neither waits. A live session starts enabled. Anybody may stop a side; a side that stands is set in motion again
+//! from its own host, by its peer, or by the session that stopped it.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
-use palpate_bus::command::CommandReply;
+use palpate_bus::command::{CommandReply, CommandSender};
 use palpate_transport::msg::crtk::{CrtkCommand, OperatingState};
+
+use crate::monitor::controller::lock;
 
 /// Commands to one side, and its reported state.
 #[derive(Debug)]
@@ -19,6 +23,15 @@ pub struct CommandState {
     fault: AtomicBool,
     /// True if the newest reading was plausible.
     healthy: AtomicBool,
+    /// Peer that owns this side's motion, and the session on the bus that stopped it; the servo does not read them.
+    authority: Mutex<Authority>,
+}
+
+/// Sessions that may set a side in motion.
+#[derive(Debug, Clone, Copy, Default)]
+struct Authority {
+    peer: Option<CommandSender>,
+    halted_by: Option<CommandSender>,
 }
 
 impl Default for CommandState {
@@ -28,12 +41,39 @@ impl Default for CommandState {
             rearms: AtomicU32::new(0),
             fault: AtomicBool::new(false),
             healthy: AtomicBool::new(true),
+            authority: Mutex::default(),
         }
     }
 }
 
 impl CommandState {
-    /// Executes a CRTK command; returns the resulting state, or the reason for its refusal.
+    /// Sets the peer, which may set this side in motion.
+    pub(crate) fn set_peer(&self, peer: CommandSender) {
+        lock(&self.authority).peer = Some(peer);
+    }
+
+    /// Executes a CRTK command from the bus; as [`Self::execute`].
+    ///
+    /// # Errors
+    /// As [`Self::execute`]; also if the command starts motion and `sender` may not.
+    pub(crate) fn execute_remote(&self, word: &str, sender: Option<CommandSender>) -> CommandReply {
+        let starts = matches!(word.parse()?, CrtkCommand::Enable | CrtkCommand::Resume);
+        let mut authority = lock(&self.authority);
+        let may_start =
+            sender.is_some() && (sender == authority.peer || sender == authority.halted_by);
+        if starts && !may_start {
+            return Err(format!(
+                "{word} is taken from the other side, from this side's own host, or from the session that stopped it"
+            ));
+        }
+        let reply = self.execute(word);
+        if !starts && reply.is_ok() {
+            authority.halted_by = sender;
+        }
+        reply
+    }
+
+    /// Executes a CRTK command of this host; returns the resulting state, or the reason for its refusal.
     ///
     /// # Errors
     /// The refusal in words, for the sender.

@@ -49,8 +49,9 @@ impl CrtkPublisher {
         Ok(Self {
             device: session.device_publisher(side.name())?,
             command_state: Arc::clone(command_state),
-            _commands: session
-                .serve_commands(side.name(), move |word| shared_state.execute(word))?,
+            _commands: session.serve_commands(side.name(), move |word, sender| {
+                shared_state.execute_remote(word, sender)
+            })?,
         })
     }
 

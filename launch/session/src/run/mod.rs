@@ -68,6 +68,12 @@ pub enum RunError {
         /// Time waited \[s\].
         waited_s: f64,
     },
+    /// The other side belongs to somebody else.
+    #[error("the other side refuses: {reason}")]
+    Owned {
+        /// Reason that the other side gives.
+        reason: String,
+    },
     /// A side ended before the session began.
     #[error("the {side} ended before the session began: {ending}")]
     Side {

@@ -122,7 +122,8 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let statistics = Arc::clone(&cells.pointer_statistics);
     let prepared = side_tick(config, options, cells)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
-    let Some(peer) = connect(config, options, inbound_writer)? else {
+    let command_state = Arc::new(CommandState::default());
+    let Some(peer) = connect(config, options, inbound_writer, &command_state)? else {
         return Ok(None);
     };
     let (bus, _terms, agreed) = (Arc::new(peer.bus), peer.terms, peer.agreed);
@@ -135,7 +136,6 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let ended = Arc::clone(&ending.ended);
     let (edit_port, edit_thread, edit_records) = live::open(bus.session(), options.side, &ended)?;
     let tick = (prepared.begin)(config, edit_port);
-    let command_state = Arc::new(CommandState::default());
     let crtk = CrtkPublisher::open(bus.session(), options.side, &command_state)?;
     let monitor = open_monitor(monitor, options, prepared.surface, &bus, &command_state)?;
     let input = handle_source::start_input(prepared.device, statistics, &bus, &command_state)?;
@@ -242,13 +242,14 @@ fn connect(
     config: &Config,
     options: &SideOptions,
     mut inbound: LatestWriter<Inbound>,
+    command_state: &Arc<CommandState>,
 ) -> Result<Option<ConnectedPeer>, RunError> {
     let Some(session) = open_session(options)? else {
         return Ok(None);
     };
     let write = move |frame: &HapticFrame, received: Time| inbound.write(Some((*frame, received)));
     let bus = Bus::over_session(session, &options.session, write)?;
-    let mut terms = TermsExchange::serve(bus.session(), config, options.side)?;
+    let mut terms = TermsExchange::serve(&bus, config, options.side, command_state)?;
     let agreed = wait_for_peer(&bus, &mut terms, options)?;
     Ok(agreed.map(|agreed| ConnectedPeer { bus, terms, agreed }))
 }

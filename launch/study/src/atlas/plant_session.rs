@@ -12,7 +12,7 @@ use palpate_transport::coupling::{ImpedanceMatching, Mode};
 use palpate_transport::{AXES, Axes};
 
 /// Settings of RP-1: one axis, no limits, no friction, no noise, a wall at 10 mm.
-const PLANT: [&str; 14] = [
+const PLANT: [&str; 16] = [
     "twin=sheet",
     // a robot that starts in stretched tissue, a stiff sampled drive and an injected pulse are active
     "coupling.active_j_max=100.0",
@@ -22,6 +22,8 @@ const PLANT: [&str; 14] = [
     "master.guard.force_n_max=[200.0, 200.0, 200.0, 200.0]",
     "master.guard.slew_nps_max=[1e9, 1e9, 1e9, 1e9]",
     "master.guard.limit_cycle_n=100.0",
+    "coupling.device_mps_max=1000.0",
+    "coupling.device_n_max=1e6",
     "slave.guard.velocity_mps_max=[100.0, 100.0, 100.0, 100.0]",
     "slave.guard.force_n_max=[1e4, 1e4, 1e4, 1e4]",
     "slave.guard.contact_n_max=[1e4, 1e4, 1e4, 1e4]",

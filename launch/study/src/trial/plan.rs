@@ -150,9 +150,12 @@ impl Trial {
         {
             add(&format!("{own:?} {process:?}"));
             add(&config.to_toml());
-            let towards = config.towards.iter().map(|name| (name.as_str(), "towards"));
+            let target = config
+                .morph_to
+                .iter()
+                .map(|name| (name.as_str(), "morph_to"));
             let both = [(config.tissue.as_str(), "tissue"), (&config.twin, "twin")];
-            for scene in both.into_iter().chain(towards) {
+            for scene in both.into_iter().chain(target) {
                 let is_scene = scene.0 != "free" && !scene.0.starts_with("wall:");
                 if is_scene && !scenes.iter().any(|known| known.0 == scene.0) {
                     scenes.push(scene);
@@ -221,7 +224,7 @@ mod tests {
             std::fs::copy(built_in.join(name), own(name)).expect("copied");
         }
         let scene = own("mound.toml");
-        for field in ["tissue", "twin", "towards"] {
+        for field in ["tissue", "twin", "morph_to"] {
             let text = format!("[base]\n{field} = {scene:?}\n");
             let hash = || trial(&text).hash().expect("a scene");
             let before = hash();
