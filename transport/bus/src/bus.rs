@@ -137,7 +137,11 @@ impl Bus {
         let publisher = session.frame_publisher(own)?;
         let presence = Arc::new(Presence::default());
         let counted = Arc::clone(&presence);
-        let evidence = move || RunEvidence::Departures(counted.departures.load(Ordering::Relaxed));
+        let proven = session.sealed.is_some();
+        let evidence = move || match proven {
+            true => RunEvidence::Proven,
+            false => RunEvidence::Departures(counted.departures.load(Ordering::Relaxed)),
+        };
         let subscription = session.subscribe_frames(
             other,
             AGE_MAX,

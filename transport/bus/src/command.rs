@@ -16,6 +16,7 @@ use zenoh::Wait;
 use zenoh::qos::{CongestionControl, Priority};
 use zenoh::query::{Query, Queryable, Reply};
 
+use super::sealed_link::SealedLink;
 use super::topic::TopicSubscription;
 use super::{BusError, BusSession, duration};
 use palpate_transport::cdr::{decode, encode_into};
@@ -95,6 +96,8 @@ pub struct CommandClient {
     session: zenoh::Session,
     key: String,
     sent: Arc<SentCommands>,
+    /// Link whose keys are agreed with each command; none for other commands.
+    sealed: Option<Arc<SealedLink>>,
 }
 
 impl CommandClient {
@@ -104,7 +107,8 @@ impl CommandClient {
         self.sent.next.fetch_sub(count, Ordering::Relaxed);
     }
 
-    /// Sends a command made at `now`, and repeats it until a reply arrives or `timeout` has passed.
+    /// Sends a command made at `now`, and repeats it until a reply arrives or `timeout` has passed. With terms, a
+    /// secured session also agrees on fresh keys.
     ///
     /// # Errors
     /// [`CommandError`]: refused, no reply, or a failure of the bus.
@@ -114,6 +118,22 @@ impl CommandClient {
         now: Time,
         timeout: Span,
     ) -> Result<String, CommandError> {
+        let offer = self.sealed.as_ref().map(|link| link.offer());
+        let Some(offer) = offer.transpose().map_err(BusError::from)? else {
+            return self.send(command, now, timeout);
+        };
+        let text = format!("{}\n{command}", offer.line());
+        let reply = self.send(&text, now, timeout)?;
+        let (answer, reply) = reply.split_once('\n').unwrap_or_default();
+        let concluded = self
+            .sealed
+            .as_ref()
+            .map(|link| link.conclude(offer, answer));
+        concluded.transpose().map_err(BusError::from)?;
+        Ok(reply.to_owned())
+    }
+
+    fn send(&mut self, command: &str, now: Time, timeout: Span) -> Result<String, CommandError> {
         let attachment = Attachment {
             sequence: self.sent.next.fetch_add(1, Ordering::Relaxed),
             source_ns: now.0,
@@ -248,7 +268,7 @@ impl BusSession {
     /// # Errors
     /// [`BusError::Key`] for an invalid name.
     pub fn command_client(&self, device: &str) -> Result<CommandClient, BusError> {
-        self.client(device, COMMAND)
+        self.client(device, COMMAND, None)
     }
 
     /// Returns a client that sends our terms to `<namespace>/<device>` and receives its terms.
@@ -256,7 +276,7 @@ impl BusSession {
     /// # Errors
     /// [`BusError::Key`] for an invalid name.
     pub fn agreement_client(&self, device: &str) -> Result<CommandClient, BusError> {
-        self.client(device, AGREEMENT)
+        self.client(device, AGREEMENT, self.sealed.clone())
     }
 
     /// Answers sides that send their terms to `<namespace>/<device>`. `handler` receives these with their sender, and
@@ -267,20 +287,36 @@ impl BusSession {
     pub fn serve_agreement(
         &self,
         device: &str,
-        handler: impl FnMut(&str, Option<CommandSender>) -> CommandReply + Send + 'static,
+        mut handler: impl FnMut(&str, Option<CommandSender>) -> CommandReply + Send + 'static,
     ) -> Result<CommandServer, BusError> {
-        let dispatcher = CommandDispatcher::new(handler);
+        let sealed = self.sealed.clone();
+        let dispatcher = CommandDispatcher::new(move |text, sender| {
+            let Some(link) = &sealed else {
+                return handler(text, sender);
+            };
+            let (offer, terms) = text.split_once('\n').unwrap_or_default();
+            // a sender that is refused gets no keys
+            let reply = handler(terms, sender)?;
+            let answer = link.answer(offer).map_err(|error| error.to_string())?;
+            Ok(format!("{answer}\n{reply}"))
+        });
         Ok(CommandServer {
             _queryable: self.serve_queries(device, AGREEMENT, dispatcher)?,
             _topic: None,
         })
     }
 
-    fn client(&self, device: &str, name: &str) -> Result<CommandClient, BusError> {
+    fn client(
+        &self,
+        device: &str,
+        name: &str,
+        sealed: Option<Arc<SealedLink>>,
+    ) -> Result<CommandClient, BusError> {
         Ok(CommandClient {
             session: self.zenoh.clone(),
             key: self.query_key(device, name)?,
             sent: Arc::clone(&self.sent_commands),
+            sealed,
         })
     }
 

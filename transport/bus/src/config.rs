@@ -5,11 +5,14 @@
 
 use std::io::ErrorKind;
 use std::net::{TcpListener, UdpSocket};
+use std::sync::Arc;
 
 use zenoh::{Config, Wait};
 
 use super::BusError;
+use super::access::{access_control, tls};
 use super::gate::LEASE;
+use super::keys::Keyring;
 use palpate_transport::trace::Side;
 use palpate_transport::{FieldError, Span};
 
@@ -49,6 +52,8 @@ pub struct BusConfig {
     pub connect_timeout: Span,
     /// SCHED_FIFO priority of zenoh's threads, 1 to 99; 0 requests none.
     pub thread_priority: u8,
+    /// Keys of a secured session: then the reliable link is TLS, and the UDP endpoint carries sealed frames only.
+    pub keyring: Option<Arc<Keyring>>,
 }
 
 impl BusConfig {
@@ -63,6 +68,7 @@ impl BusConfig {
             node: side.name().to_owned(),
             connect_timeout: Span::from_s(5.0),
             thread_priority: 0,
+            keyring: None,
         }
     }
 
@@ -82,7 +88,12 @@ impl BusConfig {
     }
 
     fn json5(&self) -> String {
-        let endpoints = format!("[\"{}\", \"{}\"]", self.udp, self.tcp);
+        let endpoints = match self.keyring {
+            Some(_) => format!("[\"{}\"]", self.tcp.replacen("tcp/", "tls/", 1)),
+            None => format!("[\"{}\", \"{}\"]", self.udp, self.tcp),
+        };
+        let keyring = self.keyring.as_deref();
+        let (tls, access) = (keyring.map(tls), keyring.map(access_control));
         let (listen, connect) = match self.role {
             ConnectionRole::Listen => (endpoints.as_str(), "[]"),
             ConnectionRole::Dial => ("[]", endpoints.as_str()),
@@ -94,13 +105,17 @@ impl BusConfig {
                     retry: {{ period_init_ms: 100, period_max_ms: 200,
                               period_increase_factor: 1 }} }},
                 scouting: {{ multicast: {{ enabled: false }}, gossip: {{ enabled: false }} }},
+                {access}
                 transport: {{
-                    unicast: {{ max_links: 2, open_timeout: 1000, accept_timeout: 1000 }},
+                    unicast: {{ max_links: {max_links}, open_timeout: 1000, accept_timeout: 1000 }},
                     shared_memory: {{ enabled: false }},
-                    link: {{ tx: {{ lease: {lease_ms}, keep_alive: 4, queue: {{
+                    link: {{ {tls} tx: {{ lease: {lease_ms}, keep_alive: 4, queue: {{
                         size: {{ real_time: 16 }},
                         congestion_control: {{ drop: {{ wait_before_drop: 0 }} }} }} }} }} }} }}",
             timeout_ms = self.connect_timeout.ms().round(),
+            max_links = if keyring.is_some() { 1 } else { 2 },
+            tls = tls.unwrap_or_default(),
+            access = access.unwrap_or_default(),
             lease_ms = LEASE.ms().round(),
         )
     }
@@ -123,9 +138,10 @@ pub fn prepare_process() -> bool {
 }
 
 pub(super) fn open(config: &BusConfig) -> Result<zenoh::Session, BusError> {
-    config.validate()?;
     if config.role == ConnectionRole::Listen {
-        probe(&config.udp, |address| UdpSocket::bind(address).map(|_| ()))?;
+        if config.keyring.is_none() {
+            probe(&config.udp, |address| UdpSocket::bind(address).map(|_| ()))?;
+        }
         probe(&config.tcp, |address| {
             TcpListener::bind(address).map(|_| ())
         })?;
@@ -136,10 +152,20 @@ pub(super) fn open(config: &BusConfig) -> Result<zenoh::Session, BusError> {
         .wait()
         .map_err(|error| match config.role {
             ConnectionRole::Listen => BusError::zenoh("open the session")(error),
-            ConnectionRole::Dial => BusError::Unreachable {
-                endpoints: format!("{}, {}", config.udp, config.tcp),
-                waited_ms: config.connect_timeout.ms(),
-            },
+            ConnectionRole::Dial => {
+                let endpoints = format!("{}, {}", config.udp, config.tcp);
+                let waited_ms = config.connect_timeout.ms();
+                match config.keyring {
+                    Some(_) => BusError::NoTrustedPeer {
+                        endpoints,
+                        waited_ms,
+                    },
+                    None => BusError::Unreachable {
+                        endpoints,
+                        waited_ms,
+                    },
+                }
+            }
         })
 }
 
@@ -148,15 +174,19 @@ fn probe(endpoint: &str, bind: impl FnOnce(&str) -> std::io::Result<()>) -> Resu
     let address = endpoint
         .split_once('/')
         .map_or(endpoint, |(_, address)| address);
-    bind(address).map_err(|error| match error.kind() {
-        ErrorKind::AddrInUse => BusError::PortTaken {
-            endpoint: endpoint.to_owned(),
-        },
+    bind(address).map_err(|error| listen_error(endpoint, &error))
+}
+
+/// Error of a socket of an endpoint.
+pub(super) fn listen_error(endpoint: &str, error: &std::io::Error) -> BusError {
+    let endpoint = endpoint.to_owned();
+    match error.kind() {
+        ErrorKind::AddrInUse => BusError::PortTaken { endpoint },
         _ => BusError::CannotListen {
-            endpoint: endpoint.to_owned(),
+            endpoint,
             reason: error.to_string(),
         },
-    })
+    }
 }
 
 fn field_error(field: &str, found: &str, expected: &'static str) -> BusError {

@@ -7,14 +7,21 @@
 //! [`stream`] carries haptic frames past a [`gate`] that checks order and age. [`topic`] carries messages that ROS 2
 //! peers can see, [`device`] those of CRTK at a low rate. [`command`] sends commands and receives replies; `presence`
 //! handles liveliness; [`threads`] raises the priority of zenoh's threads.
+//! A secured session ([`keys`]) has one zenoh link, TLS with both certificates and access control. Its frames go over a
+//! socket of their own (`sealed_link`), sealed (`seal`) with keys of `seal_agreement`.
 //! Call nothing here on a servo thread: a put allocates and may take the transport's locks.
 
+mod access;
 mod bus;
 pub mod command;
 mod config;
 pub mod device;
 pub mod gate;
+pub mod keys;
 mod presence;
+mod seal;
+mod seal_agreement;
+mod sealed_link;
 pub mod stream;
 #[cfg(test)]
 mod tests;
@@ -27,6 +34,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use zenoh::Wait;
 
 use palpate_transport::cdr::EncodeError;
+use palpate_transport::clock::wall_now;
 use palpate_transport::msg::key::{Endpoint, EndpointKind, KeyError, Ros2Token, TopicKey};
 use palpate_transport::{FieldError, Span};
 
@@ -34,6 +42,7 @@ use command::SentCommands;
 
 pub use bus::{Bus, BusCounts, PeerWatch};
 pub use config::{BusConfig, ConnectionRole, prepare_process};
+use sealed_link::SealedLink;
 
 /// Namespace of all topics.
 const NAMESPACE: &str = "palpate";
@@ -71,6 +80,26 @@ pub enum BusError {
         endpoints: String,
         /// Time tried \[ms\].
         waited_ms: f64,
+    },
+    /// No trusted peer answers.
+    #[error(
+        "no trusted host answers on {endpoints} within {waited_ms} ms; does the other side listen, with --secure, and \
+         has each host trusted the other by `palpate keys trust`?"
+    )]
+    NoTrustedPeer {
+        /// Endpoints as configured, joined by commas.
+        endpoints: String,
+        /// Time tried \[ms\].
+        waited_ms: f64,
+    },
+    /// The keys of a secured session cannot be used.
+    #[error(transparent)]
+    Keyring(#[from] keys::KeyringError),
+    /// The sides do not agree on keys.
+    #[error("agreement on keys: {reason}")]
+    Seal {
+        /// Reason.
+        reason: String,
     },
     /// The topic name is invalid.
     #[error(transparent)]
@@ -125,6 +154,8 @@ pub struct BusSession {
     /// Id of the next endpoint; 0 is the node.
     next_id: Arc<AtomicU32>,
     sent_commands: Arc<SentCommands>,
+    /// Link of the frames, if the session is secured.
+    sealed: Option<Arc<SealedLink>>,
 }
 
 impl BusSession {
@@ -132,8 +163,14 @@ impl BusSession {
     ///
     /// # Errors
     /// [`BusError::Config`], [`BusError::PortTaken`], [`BusError::CannotListen`],
-    /// [`BusError::Unreachable`], else [`BusError::Zenoh`].
+    /// [`BusError::Unreachable`], else [`BusError::Zenoh`]; of a secured session also [`BusError::NoTrustedPeer`] and
+    /// [`BusError::Keyring`].
     pub fn open(config: &BusConfig) -> Result<Self, BusError> {
+        config.validate()?;
+        let keyring = config.keyring.as_deref();
+        keyring.map_or(Ok(()), |keyring| keyring.check(wall_now()))?;
+        let sealed = keyring.map(|keyring| SealedLink::open(config, keyring));
+        let sealed = sealed.transpose()?.map(Arc::new);
         let zenoh = config::open(config)?;
         let identity = Identity {
             node: config.node.clone(),
@@ -144,7 +181,15 @@ impl BusSession {
             zenoh,
             identity,
             next_id: Arc::new(AtomicU32::new(1)),
+            sealed,
         })
+    }
+
+    /// Name of the trusted host with which frames are sealed; none before the agreement, or if the session is not
+    /// secured.
+    #[must_use]
+    pub fn sealed_with(&self) -> Option<String> {
+        self.sealed.as_ref().and_then(|link| link.peer_name())
     }
 
     /// Namespace below which this session's topics lie.

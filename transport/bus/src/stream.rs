@@ -1,7 +1,7 @@
 //! Haptic stream: one fixed-size frame a tick, best effort, the newest frame counts.
 //!
 //! Never waits for a full queue (transport fact 3): a frame that cannot be sent at once is dropped,
-//! and the next one carries the same sums.
+//! and the next one carries the same sums. A secured session sends the frames sealed, over a socket of their own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +12,8 @@ use zenoh::qos::{CongestionControl, Priority, Reliability};
 use zenoh::sample::Locality;
 
 use super::gate::{FrameGate, FrameLimits, RunEvidence, SenderClock};
+use super::seal::Refusal;
+use super::sealed_link::{Receiver, SealedLink};
 use super::{BusError, BusSession, wait_until};
 use palpate_transport::cdr::{HAPTIC_FRAME_BYTES, decode_frame, encode};
 use palpate_transport::frame::{FrameOrder, HapticFrame};
@@ -29,9 +31,15 @@ fn frame_topic(namespace: &str, sender: Side) -> String {
     topic(namespace, name)
 }
 
+/// Way of the frames that a side sends.
+enum FrameRoute {
+    Zenoh(Publisher<'static>),
+    Sealed(Arc<SealedLink>),
+}
+
 /// Publisher of haptic frames.
 pub struct FramePublisher {
-    publisher: Publisher<'static>,
+    route: FrameRoute,
 }
 
 impl FramePublisher {
@@ -42,19 +50,25 @@ impl FramePublisher {
     pub fn send_frame(&self, frame: &HapticFrame) -> Result<(), BusError> {
         let mut buffer = [0; HAPTIC_FRAME_BYTES];
         let length = encode(frame, &mut buffer)?;
-        self.publisher
-            .put(&buffer[..length])
-            .wait()
-            .map_err(BusError::zenoh("send a haptic frame"))
+        match &self.route {
+            FrameRoute::Sealed(link) => link.send(&buffer[..length]),
+            FrameRoute::Zenoh(publisher) => publisher
+                .put(&buffer[..length])
+                .wait()
+                .map_err(BusError::zenoh("send a haptic frame")),
+        }
     }
 
-    /// True if a subscriber receives these frames.
+    /// True if a subscriber receives these frames, or if keys are agreed for sealed ones.
     #[must_use]
     fn is_ready(&self) -> bool {
-        self.publisher
-            .matching_status()
-            .wait()
-            .is_ok_and(|status| status.matching())
+        match &self.route {
+            FrameRoute::Sealed(link) => link.is_ready(),
+            FrameRoute::Zenoh(publisher) => publisher
+                .matching_status()
+                .wait()
+                .is_ok_and(|status| status.matching()),
+        }
     }
 
     /// Waits until a subscriber receives them; frames sent before are lost without an error.
@@ -83,6 +97,9 @@ pub struct ReceivedFrameCounts {
     pub stale: u64,
     /// Restarts of the sender.
     pub restarts: u64,
+    /// Datagrams of a secured session that no agreed key opened.
+    #[serde(default)]
+    pub unopened: u64,
 }
 
 impl ReceivedFrameCounts {
@@ -114,9 +131,66 @@ fn locked(shared: &Mutex<ReceiveState>) -> MutexGuard<'_, ReceiveState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Filter of the frames of one subscription.
+struct FrameFilter<C, E, F> {
+    state: Arc<Mutex<ReceiveState>>,
+    gate: FrameGate,
+    age_max: Span,
+    clock: C,
+    evidence: E,
+    on_frame: F,
+}
+
+impl<C, E, F> FrameFilter<C, E, F>
+where
+    C: Fn() -> Time,
+    E: Fn() -> RunEvidence,
+    F: FnMut(&HapticFrame, Time),
+{
+    /// Passes a frame on if it is fresh; counts it.
+    fn take(&mut self, bytes: &[u8]) {
+        let received = (self.clock)();
+        let mut state = locked(&self.state);
+        let Ok(frame) = decode_frame(bytes) else {
+            state.counts.rejected += 1;
+            return;
+        };
+        let limits = FrameLimits {
+            clock: state.clock,
+            age_max: self.age_max,
+            evidence: (self.evidence)(),
+        };
+        let order = self.gate.classify(&frame, received, &limits);
+        state.counts.count(order);
+        drop(state);
+        if order.is_some_and(FrameOrder::is_accepted) {
+            (self.on_frame)(&frame, received);
+        }
+    }
+
+    /// Takes the content of a sealed datagram, or counts the reason why it has none.
+    fn take_opened(&mut self, content: Result<&[u8], Refusal>) {
+        let mut state = match content {
+            Ok(bytes) => return self.take(bytes),
+            Err(_) => locked(&self.state),
+        };
+        *match content {
+            Err(Refusal::Repeated) => &mut state.counts.duplicate,
+            Err(Refusal::Late) => &mut state.counts.late,
+            _ => &mut state.counts.unopened,
+        } += 1;
+    }
+}
+
+/// Thread or subscriber that receives frames; held to be dropped.
+enum FrameReceiver {
+    Zenoh { _subscriber: Subscriber<()> },
+    Sealed { _receiver: Receiver },
+}
+
 /// Subscription to haptic frames; receives until dropped.
 pub struct FrameSubscription {
-    _subscriber: Subscriber<()>,
+    _receiver: FrameReceiver,
     shared: Arc<Mutex<ReceiveState>>,
 }
 
@@ -135,11 +209,15 @@ impl FrameSubscription {
 }
 
 impl BusSession {
-    /// Returns a publisher of the frames that `sender` sends.
+    /// Returns a publisher of the frames that `sender` sends; of a secured session it is this side.
     ///
     /// # Errors
     /// [`BusError::Zenoh`] when zenoh refuses.
     pub fn frame_publisher(&self, sender: Side) -> Result<FramePublisher, BusError> {
+        if let Some(link) = &self.sealed {
+            let route = FrameRoute::Sealed(Arc::clone(link));
+            return Ok(FramePublisher { route });
+        }
         let publisher = self
             .zenoh
             .declare_publisher(self.frame_key(sender)?)
@@ -150,7 +228,8 @@ impl BusSession {
             .allowed_destination(Locality::Remote)
             .wait()
             .map_err(BusError::zenoh("declare the haptic publisher"))?;
-        Ok(FramePublisher { publisher })
+        let route = FrameRoute::Zenoh(publisher);
+        Ok(FramePublisher { route })
     }
 
     /// Calls `on_frame` with each fresh frame of `sender` and its time of arrival by `clock`. `evidence` states whether a
@@ -164,38 +243,35 @@ impl BusSession {
         age_max: Span,
         clock: impl Fn() -> Time + Send + Sync + 'static,
         evidence: impl Fn() -> RunEvidence + Send + Sync + 'static,
-        mut on_frame: impl FnMut(&HapticFrame, Time) + Send + Sync + 'static,
+        on_frame: impl FnMut(&HapticFrame, Time) + Send + Sync + 'static,
     ) -> Result<FrameSubscription, BusError> {
         let shared = Arc::new(Mutex::new(ReceiveState::default()));
-        let state = Arc::clone(&shared);
-        let mut gate = FrameGate::default();
-        let subscriber = self
-            .zenoh
-            .declare_subscriber(self.frame_key(sender)?)
-            .allowed_origin(Locality::Remote)
-            .callback_mut(move |sample| {
-                let received = clock();
-                let mut state = locked(&state);
-                let Ok(frame) = decode_frame(&sample.payload().to_bytes()) else {
-                    state.counts.rejected += 1;
-                    return;
-                };
-                let limits = FrameLimits {
-                    clock: state.clock,
-                    age_max,
-                    evidence: evidence(),
-                };
-                let order = gate.classify(&frame, received, &limits);
-                state.counts.count(order);
-                drop(state);
-                if order.is_some_and(FrameOrder::is_accepted) {
-                    on_frame(&frame, received);
-                }
-            })
-            .wait()
-            .map_err(BusError::zenoh("subscribe to haptic frames"))?;
+        let mut filter = FrameFilter {
+            state: Arc::clone(&shared),
+            gate: FrameGate::default(),
+            age_max,
+            clock,
+            evidence,
+            on_frame,
+        };
+        let receiver = match &self.sealed {
+            Some(link) => FrameReceiver::Sealed {
+                _receiver: Receiver::start(Arc::clone(link), move |content| {
+                    filter.take_opened(content);
+                })?,
+            },
+            None => FrameReceiver::Zenoh {
+                _subscriber: self
+                    .zenoh
+                    .declare_subscriber(self.frame_key(sender)?)
+                    .allowed_origin(Locality::Remote)
+                    .callback_mut(move |sample| filter.take(&sample.payload().to_bytes()))
+                    .wait()
+                    .map_err(BusError::zenoh("subscribe to haptic frames"))?,
+            },
+        };
         Ok(FrameSubscription {
-            _subscriber: subscriber,
+            _receiver: receiver,
             shared,
         })
     }

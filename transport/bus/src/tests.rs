@@ -1,5 +1,7 @@
 //! Two sessions on loopback, each test on its own ports.
 
+mod secured;
+
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
