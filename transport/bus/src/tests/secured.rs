@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{WAIT, free_ports};
 use crate::command::CommandError;
+use crate::gate::RunEvidence;
 use crate::keys::{HostKey, Keyring};
 use crate::seal_agreement::tests::keyrings;
 use crate::stream::FrameSubscription;
@@ -58,7 +59,9 @@ fn numbers(session: &BusSession, sender: Side) -> (FrameSubscription, Receiver<u
     let received = move |frame: &HapticFrame, _| {
         let _ = sender_of_numbers.send(frame.sequence);
     };
-    let subscription = session.subscribe_frames(sender, Span(i64::MAX), || Time(0), received);
+    let proven = || RunEvidence::Proven;
+    let subscription =
+        session.subscribe_frames(sender, Span(i64::MAX), || Time(0), proven, received);
     (subscription.expect("subscribes"), numbers)
 }
 
@@ -72,7 +75,7 @@ fn frame(sequence: u64) -> HapticFrame {
 
 /// Serves the terms of the slave, and sends those of the master.
 fn agree(master: &BusSession, slave: &BusSession) -> command::CommandServer {
-    let server = slave.serve_agreement("slave", |terms| Ok(format!("{terms} and back")));
+    let server = slave.serve_agreement("slave", |terms, _| Ok(format!("{terms} and back")));
     let server = server.expect("serves");
     let mut client = master.agreement_client("slave").expect("a good name");
     let reply = client.command("terms\nof two lines", Time(1), WAIT);
@@ -108,7 +111,7 @@ fn restarted_listener_finds_the_other_side_again() {
     let [master, slave] = pair_of([&keyrings[0], &keyrings[1]], ports, None);
     let forward = master.frame_publisher(Side::Master).expect("publishes");
     let _terms = master
-        .serve_agreement("master", |_| Ok(String::new()))
+        .serve_agreement("master", |_, _| Ok(String::new()))
         .expect("serves");
     let server = agree(&master, &slave);
     assert!(forward.wait_ready(WAIT));
@@ -204,7 +207,7 @@ fn strangers_that_speak_zenoh_are_not_heard() {
     let [master, slave] = pair(ports, None, &[]);
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
-    let _server = slave.serve_commands("slave", move |_| {
+    let _server = slave.serve_commands("slave", move |_, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         Ok("done".to_owned())
     });
@@ -268,11 +271,11 @@ fn guest_may_look_and_not_command() {
     let [master, slave] = pair_of([&master, &robot], ports, None);
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
-    let _server = slave.serve_commands("slave", move |_| {
+    let _server = slave.serve_commands("slave", move |_, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         Ok("done".to_owned())
     });
-    let _terms = slave.serve_agreement("slave", |_| Ok(String::new()));
+    let _terms = slave.serve_agreement("slave", |_, _| Ok(String::new()));
     let guest = BusSession::open(&config(
         Side::Master,
         &Keyring {
