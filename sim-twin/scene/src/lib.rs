@@ -396,6 +396,25 @@ mod tests {
     }
 
     #[test]
+    fn absurd_numbers_are_refused() {
+        let plain = scene_text("block").unwrap();
+        for (field, usual) in [
+            ("young_pa", "5000.0"),
+            ("density_kgpm3", "1000.0"),
+            ("radius_m", "0.005"),
+        ] {
+            for absurd in ["1e300", "1e-300"] {
+                let was = format!("{field} = {usual}");
+                assert!(plain.contains(&was));
+                let text = plain.replace(&was, &format!("{field} = {absurd}"));
+                let error = load(&text).err().unwrap().to_string();
+                let named = [field, absurd, "from 1e"].map(|part| error.contains(part));
+                assert_eq!(named, [true; 3], "{error}");
+            }
+        }
+    }
+
+    #[test]
     fn coarse_and_fine_sheet_agree_over_the_palpation_grid() {
         let [twin, fine] = ["sheet", "sheet-fine"].map(|name| load(name).unwrap());
         assert_eq!(twin.build().unwrap().view().positions_m.len(), 22);

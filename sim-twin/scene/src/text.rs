@@ -2,6 +2,8 @@
 //!
 //! Source: ours.
 
+use std::ops::RangeInclusive;
+
 use serde::Deserialize;
 
 use super::block::BlockText;
@@ -205,10 +207,31 @@ pub(super) fn field_error(
 }
 
 pub(super) fn require_positive(field: impl Into<String>, value: f64) -> Result<(), SceneError> {
-    if value.is_finite() && value > 0.0 {
+    if !(value.is_finite() && value > 0.0) {
+        return Err(field_error(field, value, "a finite number greater than 0"));
+    }
+    require_within(field, value, POSITIVE)
+}
+
+/// Range of every positive number in SI units: a number beyond it is a mistake, and would overflow a product.
+const POSITIVE: RangeInclusive<f64> = 1e-12..=1e12;
+
+/// Range of Young's modulus \[Pa\]: from far below any gel to diamond.
+pub(super) const YOUNG_PA: RangeInclusive<f64> = 1e-2..=1e12;
+
+/// Range of the density of a tissue \[kg/m^3\]: from air to above any metal.
+pub(super) const DENSITY_KGPM3: RangeInclusive<f64> = 1.0..=1e5;
+
+pub(super) fn require_within(
+    field: impl Into<String>,
+    value: f64,
+    range: RangeInclusive<f64>,
+) -> Result<(), SceneError> {
+    if range.contains(&value) {
         return Ok(());
     }
-    Err(field_error(field, value, "a finite number greater than 0"))
+    let expected = format!("from {:e} to {:e}", range.start(), range.end());
+    Err(field_error(field, format!("{value:e}"), expected))
 }
 
 pub(super) fn require_finite(field: &str, value: f64) -> Result<(), SceneError> {

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::layered::{self, InclusionText, LayerMaterial, LayerText, MaterialEntry};
-use super::text::{field_error, require_positive};
+use super::text::{YOUNG_PA, field_error, require_positive, require_within};
 use super::{Inclusion, Layer, SceneError};
 use palpate_geometry::mesh::MixedMesh;
 use palpate_geometry::mesh::hex::CORNERS;
@@ -192,6 +192,7 @@ impl LayerMaterial for VoxelMaterial {
         let name = name.unwrap_or(field);
         let text: VoxelMaterialText = entry.parse_keys()?;
         require_positive(format!("{field}.young_pa"), text.young_pa)?;
+        require_within(format!("{field}.young_pa"), text.young_pa, YOUNG_PA)?;
         let poisson = text.poisson.unwrap_or(POISSON);
         if !(0.0..=0.5).contains(&poisson) {
             return Err(field_error(format!("{field}.poisson"), poisson, "0 to 0.5"));

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::super::SceneError;
 use super::super::law::LawText;
 use super::super::layered::{self, InclusionText, LayerMaterial, LayerText, MaterialEntry};
-use super::super::text::{field_error, require_positive};
+use super::super::text::{DENSITY_KGPM3, YOUNG_PA, field_error, require_positive, require_within};
 use super::{Block, BlockSolver};
 use palpate_fem::explicit::{ExplicitParams, StiffCellMethod};
 use palpate_geometry::mesh::nested_grid::RefinementZone;
@@ -106,8 +106,12 @@ impl MaterialText {
         let density = self
             .density_kgpm3
             .or(base.map(|tissue| tissue.density_kgpm3));
-        let material = Material::new(young_pa, poisson, density.unwrap_or(1000.0));
+        let density_kgpm3 = density.unwrap_or(1000.0);
+        let material = Material::new(young_pa, poisson, density_kgpm3);
         let material = material.map_err(|source| SceneError::in_field(field, source))?;
+        require_within(format!("{field}.young_pa"), young_pa, YOUNG_PA)?;
+        let density = format!("{field}.density_kgpm3");
+        require_within(density, density_kgpm3, DENSITY_KGPM3)?;
         material
             .with_viscosity(self.viscosity(field)?)
             .map_err(|source| SceneError::in_field(field, source))
