@@ -6,6 +6,7 @@
 mod atlas;
 mod config_flags;
 mod detect;
+mod recover;
 mod rehearse;
 mod replay;
 pub mod session_flags;
@@ -13,13 +14,14 @@ mod trial;
 mod tune;
 mod volume;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
 pub use atlas::AtlasArgs;
 pub use config_flags::ConfigArgs;
 pub use detect::DetectArgs;
+pub use recover::RecoverArgs;
 pub use rehearse::RehearseArgs;
 pub use replay::ReplayArgs;
 pub use session_flags::SessionArgs;
@@ -27,6 +29,7 @@ pub use trial::{MergeArgs, TrialAction, TrialArgs};
 pub use tune::TuneArgs;
 pub use volume::{BuildArgs, LabelArgs, SurfaceArgs};
 
+use palpate_analysis::output::ChosenFolder;
 use palpate_console::serve::ServeOptions;
 use palpate_study::bench::{BenchPart, EchoArgs};
 
@@ -124,6 +127,11 @@ pub enum CliCommand {
         \nExit status: 0 only if the port traces are bit-identical, 1 if not, 2 if the recording cannot \
         be replayed. With --console: 0 on Ctrl-C, 2 if it cannot be read.")]
     Replay(ReplayArgs),
+    /// Join and judge what is whole of a session that was killed
+    #[command(after_help = "Example:\n  palpate recover runs/first\n\n\
+        Writes recording.mcap, in which the cut is marked, summary.json and report.html; the parts stay. Exit status: \
+        1 if a check failed, 2 if nothing is to recover.")]
+    Recover(RecoverArgs),
     /// Stiffness of layers and lumps from recordings, with uncertainty and unidentifiable parts
     #[command(after_help = "Example:\n  \
         palpate identify runs/first --twin layered --out runs/first-tissue")]
@@ -292,6 +300,9 @@ pub struct IdentifyArgs {
     /// Folder for tissue.toml, report.html and identify.json (default: `runs/<time>-identify`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Treatment of an earlier run.
+    #[command(flatten)]
+    pub earlier: OverwriteArgs,
     /// Print identify.json on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
@@ -313,6 +324,9 @@ pub struct BenchArgs {
     /// Folder for bench.json, and report.html of voxel models (default: `runs/<time>-bench`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Treatment of an earlier run.
+    #[command(flatten)]
+    pub earlier: OverwriteArgs,
     /// Measure only these parts, separated by commas [default: all]
     #[arg(long, value_enum, value_name = "PART", value_delimiter = ',')]
     pub only: Vec<BenchPart>,
@@ -344,6 +358,24 @@ pub struct DoctorArgs {
     pub verbose: bool,
 }
 
+/// Flag of every command that writes into a folder.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct OverwriteArgs {
+    /// Replace the results of an earlier run in the folder of --out; without it such a folder is refused
+    #[arg(long)]
+    pub overwrite: bool,
+}
+
+impl OverwriteArgs {
+    /// Folder for results as chosen with `--out`.
+    pub(crate) fn chosen(self, out: Option<&Path>) -> ChosenFolder<'_> {
+        ChosenFolder {
+            out,
+            overwrite: self.overwrite,
+        }
+    }
+}
+
 /// Flags of every command with results.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
@@ -351,6 +383,9 @@ pub struct OutputArgs {
     /// Folder for the results (default: `runs/<time>-<name>`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Treatment of an earlier run.
+    #[command(flatten)]
+    pub earlier: OverwriteArgs,
     /// Print the summary as JSON on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
@@ -364,6 +399,11 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Folder for the results.
+    pub(crate) fn chosen(&self) -> ChosenFolder<'_> {
+        self.earlier.chosen(self.out.as_deref())
+    }
+
     /// True if no progress is shown.
     pub(crate) fn is_silent(&self) -> bool {
         self.quiet || self.json

@@ -330,6 +330,7 @@ fn seed_determines_the_trace_and_folder_is_complete() {
         "recording.mcap",
         "report.html",
         "config.toml",
+        "metadata.yaml",
     ] {
         let path = folder.path().join("first").join(name);
         assert!(path.metadata().is_ok_and(|data| data.len() > 0), "{name}");

@@ -167,8 +167,9 @@ def look(port, below="", seconds=3):
     viewer.until(lambda: viewer.info, "server info")
     hold("time" in viewer.info["capabilities"] and "palpate" in viewer.info["name"], f"{viewer.info}")
     hold("clientPublish" not in viewer.info["capabilities"], f"a viewer may change nothing: {viewer.info}")
-    wanted = [f"{below}{topic}" for topic in ("/palpate/master/tick", "/palpate/slave/tick", "/master/measured_cp", "/slave/measured_cp",
-                                              "/master/servo_cf", "/slave/measured_cf", "/palpate/scene")]
+    wanted = [f"{below}{topic}" for topic in ("/palpate/master/tick", "/palpate/slave/tick", "/palpate/master/measured_cp", "/palpate/slave/measured_cp",
+                                              "/palpate/master/measured_cf", "/palpate/slave/measured_cf",
+                                              "/palpate/scene")]
     viewer.until(lambda: all(topic in viewer.channels for topic in wanted), f"channels {wanted}")
     numbers = viewer.subscribe(wanted)
     begun = time.monotonic()

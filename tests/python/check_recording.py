@@ -25,13 +25,13 @@ WRENCH = "geometry_msgs/msg/WrenchStamped"
 CHANNELS = {
     "master": {
         "/palpate/master/tick": TICK,
-        "/master/measured_cp": POSE,
-        "/master/servo_cf": WRENCH,
+        "/palpate/master/measured_cp": POSE,
+        "/palpate/master/measured_cf": WRENCH,
     },
     "slave": {
         "/palpate/slave/tick": TICK,
-        "/slave/measured_cp": POSE,
-        "/slave/measured_cf": WRENCH,
+        "/palpate/slave/measured_cp": POSE,
+        "/palpate/slave/measured_cf": WRENCH,
     },
 }
 
@@ -64,6 +64,9 @@ def check_shape(reader, sides, ticks, wrong):
                 wrong.append(f"{topic}: {counts[topic]} messages, expected at least {ticks}")
         if len({counts.get(topic, 0) for topic in CHANNELS[side]}) != 1:
             wrong.append(f"{side}: channels of one side differ in length")
+    for attachment in reader.iter_attachments():
+        if not summary.statistics.message_start_time - 10**9 <= attachment.log_time <= summary.statistics.message_end_time:
+            wrong.append(f"{attachment.name}: attached at {attachment.log_time} ns, outside the session")
     names = {a.name for a in reader.iter_attachments()}
     if "config.toml" not in names:
         wrong.append("no attachment config.toml")
@@ -76,9 +79,10 @@ def check_messages(reader, wrong):
         for _, channel, _ in reader.iter_messages():
             counts[channel.topic] += 1
         return counts
-    for _, channel, _, message in reader.iter_decoded_messages():
+    epoch_ns = next(int(one.metadata["epoch_ns"]) for one in reader.iter_metadata() if one.name == "palpate")
+    for _, channel, record, message in reader.iter_decoded_messages():
         counts[channel.topic] += 1
-        side = channel.topic.split("/")[2 if channel.topic.endswith("/tick") else 1]
+        side = channel.topic.split("/")[2]
         if channel.topic.endswith("/tick"):
             last_tick[side] = message
         elif channel.topic.endswith("/measured_cp") and side in last_tick:
@@ -86,7 +90,10 @@ def check_messages(reader, wrong):
             tick = last_tick[side]
             stamp_ns = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
             same = [position.x, position.y, position.z] == list(tick.position_m)[:3]
-            if stamp_ns == tick.now_ns and not same:
+            if stamp_ns != record.log_time:
+                wrong.append(f"{channel.topic} is stamped {stamp_ns} ns and logged at {record.log_time} ns")
+                break
+            if stamp_ns == epoch_ns + tick.now_ns and not same:
                 wrong.append(f"{channel.topic} at {stamp_ns} ns differs from its tick")
                 break
     return counts

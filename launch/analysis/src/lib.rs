@@ -1,7 +1,7 @@
 //! Analysis of sessions: numbers, checks, reports and pictures from records.
 //!
 //! In reading order: [`virtual_run`] runs a session in virtual time and judges it, [`live`] one in real time.
-//! [`replay_verdict`] judges a replay. [`conclusion`] ends every session: it measures, judges and reports. [`metrics`]
+//! [`replay_verdict`] judges a replay, [`recovery`] joins and judges what a killed session left. [`conclusion`] ends every session: it measures, judges and reports. [`metrics`]
 //! computes the numbers, [`truth`] the true values of a simulation, [`summary`] defines `summary.json`. [`report`] is
 //! the page of a session, [`render`] its pictures, [`table`] its lines on a terminal. [`rehearsal`] judges the result
 //! of an instrument script. [`identify`] finds stiffness from recordings; [`closed_form`] has closed forms of a wave
@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod output;
 pub mod progress;
 pub mod realtime_check;
+pub mod recovery;
 pub mod rehearsal;
 pub mod render;
 pub mod replay_verdict;

@@ -11,7 +11,6 @@ use palpate_session::config::Config;
 use palpate_session::input::InputReport;
 use palpate_session::lab::{self, WIRE_BYTES};
 use palpate_session::run::servo::ServoReport;
-use palpate_session::run::side::RECORDING;
 use palpate_session::run::supervise::{SessionStatus, SideStatus};
 use palpate_session::run::{RunOptions, RunOutcome, SideReport, supervise};
 use palpate_session::{record, table_cache};
@@ -178,7 +177,7 @@ pub fn judge_side(
     report: &SideReport,
     folder: &Path,
 ) -> Result<Conclusion, Failure> {
-    let path = folder.join(RECORDING);
+    let path = record::left_in(folder);
     let recording = record::read(&path).map_err(|error| Failure::Refused(error.to_string()))?;
     let mut facts = SessionFacts {
         only_side: Some(side),

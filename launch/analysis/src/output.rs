@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use palpate_session::run::side::RECORDING;
+use palpate_session::files;
+use palpate_session::record::RECORDING;
 use palpate_transport::{Time, clock};
 
 use super::Failure;
@@ -13,38 +14,132 @@ use super::Failure;
 /// Most folders of one name within one second.
 const SAME_NAME_MAX: u32 = 1000;
 
-/// Returns the folder of a run: `out` if given, else a new `runs/<time>-<name>`.
+/// Files that mark the folder of an earlier run, whatever its command was.
+const MARKS: &[&str] = &[
+    "config.toml",
+    "summary.json",
+    "report.html",
+    "rows.jsonl",
+    RECORDING,
+];
+
+/// Results of a judged session without a recording.
+pub const JUDGED: &[&str] = &["config.toml", "summary.json", "report.html"];
+
+/// Results of a session, also of one that was killed.
+pub const SESSION: &[&str] = &[
+    "config.toml",
+    "summary.json",
+    "report.html",
+    RECORDING,
+    "recording.mcap.part",
+    "recording.cut.mcap",
+    "metadata.yaml",
+    "side.json",
+    "surface.ply",
+    "console.json",
+    "sides",
+];
+
+/// Folder that the user chose by flags.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ChosenFolder<'a> {
+    /// The folder; none for a new one.
+    pub out: Option<&'a Path>,
+    /// True if results of an earlier run there are removed.
+    pub overwrite: bool,
+}
+
+/// Returns the folder of a run: the chosen one, else a new `runs/<time>-<name>`. `own` are the files and folders that
+/// the command writes; only these are removed.
 ///
 /// # Errors
-/// [`Failure::Usage`] naming the folder if it cannot be made or written to.
-pub fn folder(out: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
-    let path = match out {
-        Some(path) => path.to_owned(),
+/// [`Failure::Usage`] naming the folder if it cannot be made or written to, is a symbolic link, or holds the results
+/// of an earlier run that must stay.
+pub fn folder(chosen: ChosenFolder<'_>, name: &str, own: &[&str]) -> Result<PathBuf, Failure> {
+    let path = writable(chosen, name)?;
+    for mark in MARKS.iter().chain(own) {
+        let earlier = path.join(mark);
+        // a dangling link is there as well
+        if !chosen.overwrite && earlier.symlink_metadata().is_ok() {
+            return Err(Failure::Usage(format!(
+                "--out {}: has {mark} of an earlier run; expected another folder, or --overwrite to replace its results",
+                path.display()
+            )));
+        }
+    }
+    if chosen.overwrite {
+        for name in own {
+            remove(&path.join(name))?;
+        }
+    }
+    Ok(path)
+}
+
+/// As [`folder`], for a command that continues an earlier run: the folder may have results if it has the file `by`,
+/// which the command checks.
+///
+/// # Errors
+/// As [`folder`].
+pub fn resumable_folder(
+    chosen: ChosenFolder<'_>,
+    name: &str,
+    own: &[&str],
+    by: &str,
+) -> Result<PathBuf, Failure> {
+    let is_file = |path: PathBuf| path.symlink_metadata().is_ok_and(|it| it.is_file());
+    let continues = chosen.out.is_some_and(|out| is_file(out.join(by)));
+    match continues && !chosen.overwrite {
+        true => writable(chosen, name),
+        false => folder(chosen, name, own),
+    }
+}
+
+/// Makes the folder, and checks that it can be written to.
+fn writable(chosen: ChosenFolder<'_>, name: &str) -> Result<PathBuf, Failure> {
+    let path = match chosen.out {
+        // without a slash at the end, which would hide a link
+        Some(path) => path.components().collect(),
         None => unused(Path::new("runs"), &stamp(unix_s(clock::wall_now())), name),
     };
     let refused = |error: std::io::Error| {
         let expected = "expected a folder that can be made and written to";
         Failure::Usage(format!("--out {}: {error}; {expected}", path.display()))
     };
+    if let Ok(target) = fs::read_link(&path) {
+        return Err(Failure::Usage(format!(
+            "--out {}: is a symbolic link to {}; expected the folder itself",
+            path.display(),
+            target.display()
+        )));
+    }
     fs::create_dir_all(&path).map_err(refused)?;
     let probe = path.join(".palpate-probe");
-    fs::write(&probe, "").map_err(refused)?;
+    files::write(&probe, "").map_err(refused)?;
     fs::remove_file(&probe).map_err(refused)?;
     Ok(path)
 }
 
-/// Writes a result file through a new file beside it and a rename. A process that ends meanwhile leaves the old
-/// content or the new, never a part of one.
+/// Removes a result of an earlier run; of a link, the link.
+fn remove(path: &Path) -> Result<(), Failure> {
+    let removed = match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(_) => Ok(()),
+    };
+    removed.map_err(|error| {
+        let expected = "expected a result that can be removed, as --overwrite asks";
+        Failure::Usage(format!("{}: {error}; {expected}", path.display()))
+    })
+}
+
+/// Writes a result file as a whole. A process that ends meanwhile leaves the old content or the new, never a part of
+/// one under its name.
 ///
 /// # Errors
 /// [`Failure::Refused`] naming the file: the folder could be written to when the run began.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".new");
-    let temporary = path.with_file_name(name);
-    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|error| refused(path, &error))
+    files::write(path, content).map_err(|error| refused(path, &error))
 }
 
 /// Failure to write a file in a folder that could be written to before.
@@ -120,17 +215,53 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_as_a_whole_and_no_temporary_file_remains() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("trials.csv");
-        for content in ["a long old table", "new"] {
-            write(&path, content).expect("writable");
-            assert_eq!(fs::read_to_string(&path).expect("written"), content);
+    fn results_of_an_earlier_run_stay_unless_they_are_overwritten() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let out = root.path().join("run");
+        let chosen = |overwrite| ChosenFolder {
+            out: Some(&out),
+            overwrite,
+        };
+        folder(chosen(false), "x", SESSION).expect("new");
+        fs::write(out.join("notes.txt"), "mine").expect("writable");
+        folder(chosen(false), "x", SESSION).expect("nothing of a run");
+        for name in MARKS.iter().chain(SESSION) {
+            let file = out.join(name);
+            std::os::unix::fs::symlink("nowhere", &file).expect("linked");
+            let error = folder(chosen(false), "x", SESSION).expect_err("an earlier run");
+            let words = error.to_string();
+            assert!(
+                words.contains(name) && words.contains("--overwrite"),
+                "{words}"
+            );
+            folder(chosen(true), "x", SESSION).expect("replaced");
+            let stays = *name == "rows.jsonl";
+            assert_eq!(file.symlink_metadata().is_ok(), stays, "{name}");
+            if stays {
+                fs::remove_file(&file).expect("removable");
+            }
         }
-        assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1);
-        let nowhere = folder.path().join("none").join("trials.csv");
-        let error = write(&nowhere, "x").expect_err("no folder").to_string();
-        assert!(error.contains("none"), "{error}");
+        assert_eq!(fs::read_dir(&out).expect("a folder").count(), 1);
+        fs::write(out.join("rows.jsonl"), "{}").expect("writable");
+        resumable_folder(chosen(false), "x", &[], "rows.jsonl").expect("continued");
+        resumable_folder(chosen(false), "x", &[], "other.jsonl").expect_err("nothing to continue");
+    }
+
+    #[test]
+    fn a_link_is_no_folder_for_results() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(root.path(), &link).expect("linked");
+        for out in [link.clone(), link.join("")] {
+            let chosen = ChosenFolder {
+                out: Some(&out),
+                overwrite: true,
+            };
+            let error = folder(chosen, "x", SESSION)
+                .expect_err("a link")
+                .to_string();
+            assert!(error.contains("symbolic link"), "{error}");
+        }
     }
 
     #[test]

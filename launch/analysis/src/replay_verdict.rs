@@ -12,7 +12,7 @@ use palpate_transport::trace::Side;
 
 use crate::metrics::SessionFacts;
 use crate::summary::{ServoSummary, TopologySummary};
-use crate::{Failure, truth};
+use crate::{Failure, recovery, truth};
 
 /// Returns the facts of a replayed session that its records do not show.
 ///
@@ -57,6 +57,9 @@ pub fn verdict(recording: &Recording, replayed: &ReplayOutcome) -> String {
     }
     if let Some(damage) = &recording.damage {
         let _ = write!(text, " The recording is incomplete: {damage}.");
+    }
+    for cut in &recording.cuts {
+        let _ = write!(text, " {}", recovery::words(cut));
     }
     text
 }

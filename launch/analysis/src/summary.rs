@@ -100,6 +100,8 @@ pub enum Ending {
     Interrupted,
     /// A side ended before the session did.
     SideLost,
+    /// All of it was killed; `palpate recover` joined what it left.
+    Killed,
 }
 
 /// The network as both sides measured it.
@@ -500,11 +502,12 @@ impl Summary {
         self.checks.iter().all(|check| check.held)
     }
 
-    /// Returns true if every check passed, or if an interrupted session fails only checks of evidence that more time
+    /// Returns true if every check passed, or if an interrupted or killed session fails only checks of evidence that more time
     /// would have provided; the exit status is 0 then, else 1.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        let excused = |check: &Check| self.ending == Ending::Interrupted && check.lacks_evidence();
+        let early = matches!(self.ending, Ending::Interrupted | Ending::Killed);
+        let excused = |check: &Check| early && check.lacks_evidence();
         self.checks.iter().all(|check| check.held || excused(check))
     }
 

@@ -2,8 +2,6 @@
 //!
 //! Source: ours.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,9 +10,8 @@ use palpate_master::predict::hunt_crossley::ContactEstimate;
 use palpate_session::audit::{Audit, Auditor};
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::lab::{Reconstruction, VirtualSession, WIRE_BYTES};
-use palpate_session::record::{self, Recorder};
+use palpate_session::record::{self, RECORDING, RecordingFile};
 use palpate_session::replay::bitwise;
-use palpate_session::run::side::RECORDING;
 use palpate_session::stat;
 use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, thread_cpu_now};
 use palpate_transport::coupling::{ImpedanceMatching, Mode};
@@ -179,7 +176,7 @@ fn frames(session: &VirtualSession) -> NetworkFrameCounts {
 /// Writer of the recording, used while the session runs.
 pub struct RecordingWriter {
     path: PathBuf,
-    recorder: Recorder<BufWriter<File>>,
+    file: RecordingFile,
 }
 
 impl RecordingWriter {
@@ -194,15 +191,16 @@ impl RecordingWriter {
         sides: &[Side],
     ) -> Result<Self, Failure> {
         let path = folder.join(RECORDING);
-        let file = File::create(&path).map_err(|error| refused(&path, &error))?;
         let session = record::RecordingHeader {
             sides: sides.to_vec(),
             config: config.to_toml(),
+            epoch_ns: config.clock.epoch_ns(),
+            begun_ns: 0,
             facts: [(bitwise::COMMAND.to_owned(), command.to_owned())].into(),
         };
-        let recorder = Recorder::create(BufWriter::new(file), &session);
+        let file = RecordingFile::create(&path, &session);
         Ok(Self {
-            recorder: recorder.map_err(|error| refused(&path, &error))?,
+            file: file.map_err(|error| refused(&path, &error))?,
             path,
         })
     }
@@ -212,11 +210,10 @@ impl RecordingWriter {
     /// # Errors
     /// [`Failure::Refused`] if the file cannot be written.
     pub fn push(&mut self, entry: SessionEvent<'_>) -> Result<(), Failure> {
+        let recorder = self.file.recorder();
         let pushed = match entry {
-            SessionEvent::Tick(record) => self.recorder.push(record),
-            SessionEvent::EditBatch(made_ns, batch) => {
-                self.recorder.push_edit_batch(made_ns, batch)
-            }
+            SessionEvent::Tick(record) => recorder.push(record),
+            SessionEvent::EditBatch(made_ns, batch) => recorder.push_edit_batch(made_ns, batch),
         };
         pushed.map_err(|error| refused(&self.path, &error))
     }
@@ -226,7 +223,7 @@ impl RecordingWriter {
     /// # Errors
     /// [`Failure::Refused`] if the file cannot be written.
     pub fn finish(self, concluded: &Conclusion) -> Result<(), Failure> {
-        let finished = self.recorder.finish(Some(&concluded.summary.to_json()));
+        let finished = self.file.finish(Some(&concluded.summary.to_json()));
         finished.map_err(|error| refused(&self.path, &error))
     }
 }

@@ -120,11 +120,16 @@ async fn serve(
         if resend {
             resent_at = tokio::time::Instant::now();
         }
+        let epoch_ns = state.session(0).epoch_ns();
         let newest_ns = sessions.first().and_then(SessionChannels::newest_ns);
+        let newest_ns = newest_ns.map(|now_ns| epoch_ns.saturating_add(now_ns));
         if let Some(newest_ns) = newest_ns.filter(|newest_ns| resend || *newest_ns != now_ns) {
             send_time(&server, &mut now_ns, newest_ns);
         }
-        sessions.iter_mut().for_each(|one| one.send_changes(resend));
+        sessions
+            .iter_mut()
+            .enumerate()
+            .for_each(|(number, one)| one.send_changes(resend, state.session(number).epoch_ns()));
         let subscribed = sessions.iter().any(|one| one.scene.has_sinks());
         if subscribed != watched {
             watched = subscribed;
@@ -206,7 +211,7 @@ impl SessionChannels {
     }
 
     /// Sends changed records, or all if `resend`.
-    fn send_changes(&mut self, resend: bool) {
+    fn send_changes(&mut self, resend: bool, epoch_ns: i64) {
         let newest = *self.records.borrow_and_update();
         if resend {
             (self.sent_ns, self.drawn_ns) = ([None; 2], None);
@@ -217,22 +222,24 @@ impl SessionChannels {
                 continue;
             }
             *sent = Some(record.now_ns);
-            let at = PartialMetadata::with_log_time(record.now_ns.max(0) as u64);
+            let at_ns = epoch_ns.saturating_add(record.now_ns);
+            let at = PartialMetadata::with_log_time(at_ns.max(0) as u64);
             for (channel, encode) in &self.sides[record.side as usize] {
-                if channel.has_sinks() && encode(record, &mut self.bytes).is_ok() {
+                if channel.has_sinks() && encode(record, epoch_ns, &mut self.bytes).is_ok() {
                     channel.log_with_meta(&self.bytes, at);
                 }
             }
         }
-        self.draw(&newest);
+        self.draw(&newest, epoch_ns);
     }
 
     /// Sends the scene, if it is subscribed, changed and due.
-    fn draw(&mut self, newest: &[Option<TickRecord>; 2]) {
+    fn draw(&mut self, newest: &[Option<TickRecord>; 2], epoch_ns: i64) {
         let now = tokio::time::Instant::now();
         let Some(at_ns) = newest.iter().flatten().map(|record| record.now_ns).max() else {
             return;
         };
+        let at_ns = epoch_ns.saturating_add(at_ns);
         if !self.scene.has_sinks() || now < self.next {
             return;
         }

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
+use crate::files;
+
 /// Built-in texts of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltInTexts {
@@ -33,7 +35,7 @@ impl BuiltInTexts {
         if let Some(text) = self.by_name(word) {
             return Ok(Cow::Borrowed(text));
         }
-        match (std::fs::read_to_string(name), self.by_former_path(word)) {
+        match (files::read_text(name), self.by_former_path(word)) {
             (Err(error), Some(text)) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(Cow::Borrowed(text))
             }

@@ -108,6 +108,16 @@ params! {
         pub step_ms: f64 = 0.0 => (-1e6..=1e6, "at most 1e6 either way"),
         /// Time of that step after the start \[s\].
         pub step_at_s: f64 = 1.0 => (0.0..=86_400.0),
+        /// ROS time at the start of a session in virtual time, since 1970 \[s\].
+        pub epoch_s: f64 = 946_684_800.0 => (0.0..=2e9),
+    }
+}
+
+impl ClockConfig {
+    /// ROS time at the start of a session in virtual time, since 1970 \[ns\].
+    #[must_use]
+    pub fn epoch_ns(&self) -> i64 {
+        (self.epoch_s * 1e9).round() as i64
     }
 }
 

@@ -8,7 +8,7 @@
 //! [`audit`] checks its passivity from logged port signals alone. [`netlab`] builds the impaired network of a live
 //! session. [`monitor`] shows a live side and passes requests to it; [`input`] reads gamepads and 3-D mice.
 //! [`traced_handle`] is a simulated hand that follows a trace; [`pool`] spreads sessions over threads, [`stat`] has
-//! statistics. [`doctor`] reports the capabilities of the machine.
+//! statistics. [`files`] writes whole files and reads bounded ones. [`doctor`] reports the capabilities of the machine.
 
 pub mod audit;
 #[cfg(test)]
@@ -19,6 +19,7 @@ pub mod config;
 pub mod doctor;
 pub mod edits;
 mod environment;
+pub mod files;
 pub mod input;
 pub mod lab;
 pub mod monitor;

@@ -2,17 +2,21 @@
 //!
 //! Source: transport section 7 (profile `ros2`, schemas `ros2msg`, messages `cdr`, lz4); the
 //! choice of topics is ours. `/palpate/<side>/tick` holds the whole [`TickRecord`];
-//! `/<side>/measured_cp`, `/master/servo_cf` (force on the hand) and `/slave/measured_cf` (force of the tissue on
-//! the probe) repeat the signals for viewers, at the full rate, in frame `world`. `/palpate/edits` has the edit
+//! `/palpate/<side>/measured_cp` and `measured_cf` (force on the hand, and force of the tissue on the probe) repeat
+//! the signals for viewers, at the full rate, in frame `world`, under the names of the bus. `/palpate/edits` has the edit
 //! batches of the master's twin with their time, if there are any. Metadata records named `palpate.change` hold
-//! changes of the coupling from a console, with the side and its first tick. Log time is the tick's own time on its
-//! side's clock \[ns\].
+//! changes of the coupling from a console, with the side and its first tick; those named `palpate.cut` name a side
+//! whose records end early, with its last tick. Log times
+//! and stamps count from 1970, as ROS does: the tick's own time, which [`TickRecord`] has beside it, plus
+//! [`RecordingHeader::epoch_ns`].
 //!
 //! A chunk is closed at least every half second of records, so a killed session loses no more.
 //! Writing a chunk can take milliseconds: a [`Recorder`] belongs on a separate thread that
 //! drains a ring, never on a servo thread. [`read()`] tolerates a missing end; [`merge`] joins the
 //! parts of two hosts; [`topic`] lists the topics of a tick.
 
+mod bag;
+mod file;
 mod merge;
 mod read;
 pub mod topic;
@@ -24,14 +28,17 @@ use std::path::PathBuf;
 
 use mcap::records::MessageHeader;
 use palpate_transport::cdr;
+use palpate_transport::clock::{self, Clock as _, MonotonicClock};
 use palpate_transport::edit_batch::EditBatch;
 use palpate_transport::msg::{Message as _, MessageDescription, schema};
 use palpate_transport::trace::{Side, TickRecord};
 
 use crate::monitor::coupling_change::CouplingChange;
 
+pub use bag::{BagContents, BagTopic};
+pub use file::{RECORDING, RecordingFile, left_in, write_merged};
 pub use merge::merge;
-pub use read::{Damage, Recording, read};
+pub use read::{Damage, Recording, read, read_bytes};
 
 /// Longest span of records in an unfinished chunk \[ns\]: the most that a kill can lose.
 const CHUNK_NS: i64 = 500_000_000;
@@ -47,10 +54,14 @@ pub const VERSION: &str = "version";
 pub const SOURCES: &str = "sources";
 /// Source hash of this build.
 pub const OWN_SOURCES: &str = env!("PALPATE_SOURCES");
+/// Fact of a recording: its [`RecordingHeader::epoch_ns`].
+const EPOCH: &str = "epoch_ns";
 /// Attachment with the effective configuration.
 const CONFIG: &str = "config.toml";
 /// Name of the MCAP metadata records of changes made while the session ran.
 const CHANGE: &str = "palpate.change";
+/// Name of the MCAP metadata records of sides whose records were cut.
+const CUT: &str = "palpate.cut";
 /// Attachment with the summary.
 const SUMMARY: &str = "summary.json";
 
@@ -118,9 +129,24 @@ pub struct RecordingHeader {
     pub sides: Vec<Side>,
     /// The effective configuration, as TOML.
     pub config: String,
+    /// ROS time at which the clock of the ticks reads 0 \[ns since 1970\].
+    pub epoch_ns: i64,
+    /// Time of the start on the clock of the ticks \[ns\].
+    pub begun_ns: i64,
     /// Further facts as text: command, seed, mode; [`VERSION`] and [`SOURCES`] default to those of
     /// this build.
     pub facts: BTreeMap<String, String>,
+}
+
+/// ROS time at which the monotonic clock of this host reads 0 \[ns since 1970\].
+#[must_use]
+pub fn host_epoch_ns() -> i64 {
+    clock::wall_now().0.saturating_sub(MonotonicClock.now().0)
+}
+
+/// ROS time of a time on the clock of the ticks, as MCAP has it: unsigned \[ns since 1970\].
+fn ros_ns(epoch_ns: i64, now_ns: i64) -> u64 {
+    epoch_ns.saturating_add(now_ns).max(0) as u64
 }
 
 /// A change of the coupling that the configuration does not hold.
@@ -132,6 +158,17 @@ pub struct RecordedChange {
     pub tick: u64,
     /// The change.
     pub change: CouplingChange,
+}
+
+/// End of the records of a side whose process was killed, or whose disk was full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedCut {
+    /// The side.
+    pub side: Side,
+    /// Its last recorded tick; none if nothing was recorded.
+    pub last_tick: Option<u64>,
+    /// Description of the end of its file.
+    pub what: String,
 }
 
 /// Cause of a failed write: the error of the system, if it is one.
@@ -150,13 +187,15 @@ pub struct Recorder<W: Write + Seek> {
     edit_channel: Option<(u16, u64)>,
     bytes: Vec<u8>,
     chunk_start_ns: Option<i64>,
+    epoch_ns: i64,
+    first_ns: u64,
     last_ns: u64,
 }
 
 /// Channel numbers of one side with their encoders, and the number of messages written.
 struct Channels {
     side: Side,
-    open: Vec<(u16, topic::TopicEncoder)>,
+    open: Vec<(u16, topic::RecordedTopic)>,
     count: u64,
 }
 
@@ -177,11 +216,19 @@ impl<W: Write + Seek> Recorder<W> {
             let fact = metadata.entry(fact.to_owned());
             fact.or_insert_with(|| own.to_owned());
         }
+        metadata.insert(EPOCH.to_owned(), session.epoch_ns.to_string());
         writer.write_metadata(&mcap::write::Metadata {
             name: SESSION.to_owned(),
             metadata,
         })?;
-        attach(&mut writer, CONFIG, "application/toml", &session.config, 0)?;
+        let begun_ns = ros_ns(session.epoch_ns, session.begun_ns);
+        attach(
+            &mut writer,
+            CONFIG,
+            "application/toml",
+            &session.config,
+            begun_ns,
+        )?;
         let mut sides = session.sides.clone();
         sides.dedup();
         let channels = sides
@@ -194,7 +241,9 @@ impl<W: Write + Seek> Recorder<W> {
             edit_channel: None,
             bytes: Vec::new(),
             chunk_start_ns: None,
-            last_ns: 0,
+            epoch_ns: session.epoch_ns,
+            first_ns: u64::MAX,
+            last_ns: begun_ns,
         })
     }
 
@@ -212,12 +261,12 @@ impl<W: Write + Seek> Recorder<W> {
         };
         let channels = &mut self.channels[index];
         channels.count += 1;
-        // MCAP times are unsigned; a clock before its own zero is logged at zero
-        let log_time = record.now_ns.max(0) as u64;
+        let log_time = ros_ns(self.epoch_ns, record.now_ns);
         self.last_ns = self.last_ns.max(log_time);
-        for &(channel_id, encode) in &channels.open {
-            encode(record, &mut self.bytes)?;
-            let header = header(channel_id, channels.count, log_time);
+        self.first_ns = self.first_ns.min(log_time);
+        for (channel_id, topic) in &channels.open {
+            (topic.encode)(record, self.epoch_ns, &mut self.bytes)?;
+            let header = header(*channel_id, channels.count, log_time);
             self.writer.write_to_known_channel(&header, &self.bytes)?;
         }
         let start_ns = *self.chunk_start_ns.get_or_insert(record.now_ns);
@@ -240,7 +289,7 @@ impl<W: Write + Seek> Recorder<W> {
             ),
         };
         self.edit_channel = Some((channel_id, count + 1));
-        let header = header(channel_id, count + 1, now_ns.max(0) as u64);
+        let header = header(channel_id, count + 1, ros_ns(self.epoch_ns, now_ns));
         cdr::encode_into(batch, &mut self.bytes)?;
         Ok(self.writer.write_to_known_channel(&header, &self.bytes)?)
     }
@@ -262,6 +311,23 @@ impl<W: Write + Seek> Recorder<W> {
         })?)
     }
 
+    /// Writes the cut of a side.
+    ///
+    /// # Errors
+    /// As the writer.
+    pub(crate) fn push_cut(&mut self, cut: &RecordedCut) -> Result<(), RecordError> {
+        let last = cut.last_tick.map(|tick| tick.to_string());
+        let metadata = [
+            ("side", cut.side.name().to_owned()),
+            ("last_tick", last.unwrap_or_default()),
+            ("what", cut.what.clone()),
+        ];
+        Ok(self.writer.write_metadata(&mcap::write::Metadata {
+            name: CUT.to_owned(),
+            metadata: metadata.map(|(key, value)| (key.to_owned(), value)).into(),
+        })?)
+    }
+
     /// Closes the open chunk and flushes the writer.
     ///
     /// # Errors
@@ -271,17 +337,37 @@ impl<W: Write + Seek> Recorder<W> {
         Ok(self.writer.flush()?)
     }
 
-    /// Attaches the summary, if there is one, and writes the index and the end.
+    /// Attaches the summary, if there is one, and writes the index and the end; returns what the recording has.
     ///
     /// # Errors
     /// [`RecordError::Write`] if the writer fails.
-    pub fn finish(mut self, summary_json: Option<&str>) -> Result<(), RecordError> {
+    pub fn finish(mut self, summary_json: Option<&str>) -> Result<BagContents, RecordError> {
         if let Some(json) = summary_json {
             let media_type = "application/json";
             attach(&mut self.writer, SUMMARY, media_type, json, self.last_ns)?;
         }
         self.writer.finish()?;
-        Ok(())
+        let mut contents = BagContents {
+            first_ns: self.first_ns.min(self.last_ns),
+            last_ns: self.last_ns,
+            topics: Vec::new(),
+        };
+        let mut add = |name: &str, message: &MessageDescription, count| {
+            contents.topics.push(BagTopic {
+                name: name.to_owned(),
+                message: message.name,
+                count,
+            });
+        };
+        for side in &self.channels {
+            for (_, topic) in &side.open {
+                add(&topic.name, topic.message, side.count);
+            }
+        }
+        if let Some((_, count)) = self.edit_channel {
+            add(EDIT_BATCHES_TOPIC, EditBatch::DESCRIPTION, count);
+        }
+        Ok(contents)
     }
 }
 
@@ -304,7 +390,7 @@ fn open<W: Write + Seek>(
 ) -> Result<Channels, RecordError> {
     let mut open = Vec::new();
     for topic in topic::of(side) {
-        open.push((channel(writer, topic.message, &topic.name)?, topic.encode));
+        open.push((channel(writer, topic.message, &topic.name)?, topic));
     }
     Ok(Channels {
         side,

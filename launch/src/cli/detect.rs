@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::OverwriteArgs;
+
 /// Lumps, presses and output of the study.
 #[derive(Debug, Clone, Args)]
 pub struct DetectArgs {
@@ -48,6 +50,9 @@ pub struct DetectArgs {
     /// Folder for the results (default: `runs/<time>-detect`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Treatment of an earlier run.
+    #[command(flatten)]
+    pub earlier: OverwriteArgs,
     /// Print the study as JSON on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,

@@ -13,7 +13,7 @@ use palpate_transport::link::trace;
 use serde::Serialize;
 
 use palpate_session::config::{Config, ConfigError, LinkChange, keys};
-use palpate_session::input;
+use palpate_session::{files, input};
 use palpate_study::trial::field;
 use palpate_study::trial::overrides::FieldAssignment;
 
@@ -219,7 +219,7 @@ impl LinkArgs {
         };
         let wrong =
             |message: String| ConfigError::Field(format!("--trace {}: {message}", path.display()));
-        let text = std::fs::read_to_string(path)
+        let text = files::read_text(path)
             .map_err(|error| wrong(format!("{error}; expected a readable text")))?;
         let points =
             trace::parse(&text, base.0, base.1).map_err(|error| wrong(error.to_string()))?;
@@ -271,7 +271,7 @@ impl MethodArgs {
 /// Reads the file of `--config`.
 pub(crate) fn read(path: &std::path::Path) -> Result<Config, ConfigError> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Parse {
+    let text = files::read_text(path).map_err(|error| ConfigError::Parse {
         source_name: format!("--config {name}"),
         message: format!("{error}; expected a readable TOML file"),
     })?;

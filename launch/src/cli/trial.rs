@@ -25,6 +25,9 @@ pub struct TrialArgs {
     /// Sessions of a trial that draws them, such as adversary [default: as in its file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sessions: Option<u32>,
+    /// Run even if it would take more than an hour
+    #[arg(long)]
+    pub yes: bool,
     /// Ask a person in the console's page, by a code such as P07 that identifies nobody; the code draws the order of
     /// the rows, and which of two intervals has the more. A clicking program has a code that begins with `machine`
     #[arg(long, value_name = "CODE", value_parser = Respondent::from_code)]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::OverwriteArgs;
 use super::session_flags::within;
 
 /// Flags of `palpate model build`.
@@ -33,6 +34,9 @@ pub struct BuildArgs {
     /// Folder for labels.nrrd, scene.toml and report.html (default: `runs/<time>-model`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Treatment of an earlier run.
+    #[command(flatten)]
+    pub earlier: OverwriteArgs,
     /// Print the model's report as JSON on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,

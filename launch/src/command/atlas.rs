@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use palpate_analysis::{Failure, output};
 use palpate_session::config::Config;
+use palpate_session::files;
 use palpate_session::pool;
 use palpate_study::atlas::table::{self, csv};
 use palpate_study::atlas::{self, AtlasAxes, AtlasChart, AtlasPoint, SKETCH_STEP};
@@ -24,7 +25,7 @@ pub(super) fn atlas(arguments: &AtlasArgs) -> Result<CommandOutcome, Failure> {
     let axes = axes(arguments)?;
     let points = axes.plan(if arguments.sketch { SKETCH_STEP } else { 1 })?;
     let wanted = &arguments.output;
-    let folder = output::folder(wanted.out.as_deref(), "atlas")?;
+    let folder = output::folder(wanted.chosen(), "atlas", &["atlas.csv", "report.html"])?;
     let stop = interrupt::on_ctrl_c()?;
     let progress = TerminalProgress::bar("points", points.len() as u64, wanted.is_silent());
     let jobs = arguments.jobs.map_or_else(pool::cores, usize::from);
@@ -58,7 +59,7 @@ pub(super) fn atlas(arguments: &AtlasArgs) -> Result<CommandOutcome, Failure> {
 fn axes(arguments: &AtlasArgs) -> Result<AtlasAxes, Failure> {
     let file = arguments.config.as_deref().map(|path| {
         let name = format!("--config {}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = files::read_text(path).map_err(|error| {
             Failure::Usage(format!("{name}: {error}; expected a readable TOML file"))
         });
         text.map(|text| (name, text))

@@ -24,7 +24,8 @@ pub(super) fn bench(arguments: &BenchArgs) -> Result<CommandOutcome, Failure> {
     let config = arguments.fields.resolve(None)?.unwrap_or_default();
     VirtualSession::new(&config)?;
     let stop = interrupt::on_ctrl_c()?;
-    let folder = output::folder(arguments.out.as_deref(), "bench")?;
+    let chosen = arguments.earlier.chosen(arguments.out.as_deref());
+    let folder = output::folder(chosen, "bench", &["bench.json", "report.html"])?;
     let progress = TerminalProgress::status_line("bench", arguments.quiet || arguments.json);
     let requested = |part: &&BenchPart| arguments.only.is_empty() || arguments.only.contains(part);
     let mut report = BenchReport::default();

@@ -21,7 +21,9 @@ pub(super) fn identify(arguments: &IdentifyArgs) -> Result<CommandOutcome, Failu
         arguments.fields.resolve(config)
     });
     let recordings = TouchRecordings::read(&arguments.recordings, twin, arguments.seconds, &over)?;
-    let folder = output::folder(arguments.out.as_deref(), "identify")?;
+    let chosen = arguments.earlier.chosen(arguments.out.as_deref());
+    let results = &["tissue.toml", "identify.json", "report.html"];
+    let folder = output::folder(chosen, "identify", results)?;
     let progress = TerminalProgress::status_line("identify", arguments.quiet || arguments.json);
     progress.set_status(&format!(
         "{} samples; the contact is simulated some dozens of times",

@@ -34,7 +34,7 @@ pub(super) fn lab(arguments: &LabArgs) -> Result<CommandOutcome, Failure> {
     let session = VirtualSession::new(&config)?;
     let watch = script_watch(&config)?;
     let wanted = &arguments.output;
-    let folder = output::folder(wanted.out.as_deref(), &config.name)?;
+    let folder = output::folder(wanted.chosen(), &config.name, output::SESSION)?;
     output::write(&folder.join("config.toml"), config.to_toml())?;
     let stop = interrupt::on_ctrl_c()?;
     let sides = [Side::Master, Side::Slave];

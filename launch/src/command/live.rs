@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<CommandOutcome, Failure> {
     realtime_check::check(&config, &[Side::Master, Side::Slave])?;
     check_input_device(&config)?;
     serve::check(&config, !arguments.console.no_console)?;
-    let folder = output::folder(wanted.out.as_deref(), &config.name)?;
+    let folder = output::folder(wanted.chosen(), &config.name, output::SESSION)?;
     let stop = interrupt::on_ctrl_c()?;
     let controller = SessionController::new(&config, SessionSides::Both, &stop);
     let console = serve::serve(
@@ -90,7 +90,7 @@ pub(super) fn side(arguments: &SideArgs, side: Side) -> Result<CommandOutcome, F
         &config,
         !arguments.console.no_console || side == Side::Slave,
     )?;
-    let folder = output::folder(wanted.out.as_deref(), side.name())?;
+    let folder = output::folder(wanted.chosen(), side.name(), output::SESSION)?;
     let stop = interrupt::on_ctrl_c()?;
     let (console, link) = side_console(arguments, side, &config, &stop)?;
     let ticks = (config.duration_s / PERIOD.s()).round() as u64;

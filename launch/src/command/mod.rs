@@ -13,6 +13,7 @@ mod live;
 mod model;
 mod notes;
 mod playback;
+mod recover;
 mod rehearse;
 mod rehearse_live;
 mod replay;
@@ -122,6 +123,7 @@ pub fn dispatch(command: CliCommand) -> Result<CommandOutcome, Failure> {
         CliCommand::Tune(arguments) => tune::tune(&arguments),
         CliCommand::Replay(arguments) if arguments.console => playback::playback(&arguments),
         CliCommand::Replay(arguments) => replay::replay(&arguments),
+        CliCommand::Recover(arguments) => recover::recover(&arguments),
         CliCommand::Identify(arguments) => identify::identify(&arguments),
         CliCommand::Atlas(arguments) => atlas::atlas(&arguments),
         CliCommand::Bench(arguments) => bench::bench(&arguments),

@@ -24,6 +24,7 @@ use palpate_geometry::mesh::{
 };
 use palpate_geometry::volume::VoxelVolume;
 use palpate_scene::{Scene, SceneBody};
+use palpate_session::files;
 use palpate_twin::Vec3;
 use palpate_twin::lattice::{Lattice, fixture};
 
@@ -296,7 +297,7 @@ fn load(model: &str, units: Units) -> Result<Lattice, Failure> {
 
 /// Reads a file of a model; an error names what is expected.
 fn read(path: &Path, expected: &str) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path)
+    files::read(path, files::MODEL_BYTES_MAX)
         .map_err(|error| bad_input(path.display())(format!("{error}; expected {expected}")))
 }
 
@@ -311,7 +312,7 @@ fn write(lattice: &Lattice, target: &Path, units: Units) -> Result<CommandOutcom
     let atoms = fem_file::write(lattice, &units).map_err(bad_input(target.display()))?;
     let faces = plg_file::write(lattice, &units).map_err(bad_input(target.display()))?;
     let beside = target.with_extension("plg");
-    let both = std::fs::write(target, atoms).and_then(|()| std::fs::write(&beside, faces));
+    let both = files::write(target, atoms).and_then(|()| files::write(&beside, faces));
     both.map_err(bad_input(target.display()))?;
     let (target, beside) = (target.display(), beside.display());
     Ok(CommandOutcome::unchecked(format!("{target}\n{beside}\n")))
@@ -334,7 +335,7 @@ fn put_mesh(
 
 /// Writes a file, and returns its name.
 fn put(target: &Path, bytes: &[u8]) -> Result<CommandOutcome, Failure> {
-    std::fs::write(target, bytes).map_err(bad_input(target.display()))?;
+    files::write(target, bytes).map_err(bad_input(target.display()))?;
     Ok(CommandOutcome::unchecked(format!("{}\n", target.display())))
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use palpate_session::config::keys;
+use palpate_session::files;
 use palpate_session::lab;
 use palpate_study::trial::{file, run};
 
@@ -80,7 +81,7 @@ fn flag_notes(config: Option<&Path>, assigned: &[(&str, &Vec<String>)]) -> Vec<S
         found.extend(with_source(source, keys::notes(text, &keys::WHOLE)));
     };
     if let Some(path) = config
-        && let Ok(text) = std::fs::read_to_string(path)
+        && let Ok(text) = files::read_text(path)
     {
         add(&path.display().to_string(), &text);
     }

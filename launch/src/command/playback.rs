@@ -91,7 +91,7 @@ fn open_timeline(path: &Path) -> Result<Arc<RecordingTimeline>, Failure> {
 /// Name of a recording on the page: the folder of its run, or its own name.
 fn display_name(path: &Path) -> String {
     let name = path.file_name().map(PathBuf::from);
-    let of_run = name.as_deref() == Some(Path::new(palpate_session::run::side::RECORDING));
+    let of_run = name.as_deref() == Some(Path::new(palpate_session::record::RECORDING));
     let named = match path.parent().and_then(Path::file_name) {
         Some(folder) if of_run => Some(PathBuf::from(folder)),
         _ => name,

@@ -37,7 +37,7 @@ pub(super) fn rehearse(arguments: &RehearseArgs) -> Result<CommandOutcome, Failu
     let watch = RehearsalWatch::new(&config, &lab::load_scene(&config.twin, "twin")?)?;
     let session = SoloSession::new(&config)?;
     let wanted = &arguments.output;
-    let folder = output::folder(wanted.out.as_deref(), &config.name)?;
+    let folder = output::folder(wanted.chosen(), &config.name, output::SESSION)?;
     output::write(&folder.join("config.toml"), config.to_toml())?;
     let stop = interrupt::on_ctrl_c()?;
     let create = || RecordingWriter::create(&folder, &config, "rehearse", &[Side::Master]);

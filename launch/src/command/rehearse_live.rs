@@ -53,7 +53,7 @@ pub(super) fn rehearse_live(arguments: &RehearseArgs) -> Result<CommandOutcome, 
     // no page for a scene that cannot be loaded
     lab::load_scene(&config.twin, "twin")?;
     let wanted = &arguments.output;
-    let folder = output::folder(wanted.out.as_deref(), &config.name)?;
+    let folder = output::folder(wanted.chosen(), &config.name, output::SESSION)?;
     let stop = interrupt::on_ctrl_c()?;
     let side = SessionController::new(&config, SessionSides::OperatorOnly, &stop);
     let (controller, requests) = RehearsalController::new(Arc::clone(&side));

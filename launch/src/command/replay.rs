@@ -9,7 +9,7 @@ use palpate_analysis::conclusion::{self, Evidence};
 use palpate_analysis::replay_verdict::{facts, verdict};
 use palpate_analysis::summary::Check;
 use palpate_analysis::virtual_run::play;
-use palpate_analysis::{Failure, output};
+use palpate_analysis::{Failure, output, recovery};
 use palpate_console::serve;
 use palpate_session::config::{Config, keys};
 use palpate_session::record::{self, Recording};
@@ -32,6 +32,12 @@ pub(super) fn replay(arguments: &ReplayArgs) -> Result<CommandOutcome, Failure> 
         return Err(Failure::Usage(serve::NO_FOXGLOVE.into()));
     }
     let path = output::recording(&arguments.recording);
+    if recovery::is_recoverable(&arguments.recording) {
+        let folder = arguments.recording.display();
+        let why = "has no recording.mcap, as its session was killed";
+        let offer = format!("`palpate recover {folder}` joins what is whole");
+        return Err(bad_input(folder)(format!("{why}; {offer}")));
+    }
     let mut recording = record::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
     if let Some(seconds) = arguments.duration {
         recording.keep_first(seconds);
@@ -74,7 +80,7 @@ fn replay_bitwise(
     let progress = TerminalProgress::status_line("replay", wanted.is_silent());
     progress.set_status("the same ticks again");
     let replayed = bitwise::replay(recording, config).map_err(bad_input(path.display()))?;
-    let folder = output::folder(wanted.out.as_deref(), "replay")?;
+    let folder = output::folder(wanted.chosen(), "replay", output::JUDGED)?;
     output::write(&folder.join("config.toml"), config.to_toml())?;
     progress.set_status("judging");
     let facts = facts(config, recording, &replayed)?;
@@ -157,7 +163,7 @@ fn replay_changed(
     }
     let sessions = [config, &changed]
         .map(|config| what_if::session(config, &recording.master, tracking(config)));
-    let folder = output::folder(wanted.out.as_deref(), "what-if")?;
+    let folder = output::folder(wanted.chosen(), "what-if", output::JUDGED)?;
     output::write(&folder.join("config.toml"), changed.to_toml())?;
     let stop = interrupt::on_ctrl_c()?;
     let mut played = Vec::new();

@@ -14,7 +14,7 @@ use palpate_study::trial::person::Respondent;
 use palpate_study::trial::results::TrialResults;
 use palpate_study::trial::row::RowStore;
 use palpate_study::trial::run::{self, TrialRun};
-use palpate_study::trial::{TrialClock, TrialRow, live};
+use palpate_study::trial::{TrialClock, TrialRow, estimate, live};
 
 use super::{CommandOutcome, interrupt, json_or_text};
 use crate::cli::{MergeArgs, OutputArgs, TrialAction, TrialArgs};
@@ -49,7 +49,7 @@ pub(super) fn trial(arguments: &TrialArgs) -> Result<CommandOutcome, Failure> {
         .transpose()?;
     let header = run::header(&trial)?;
     let wanted = &arguments.output;
-    let folder = output::folder(wanted.out.as_deref(), &trial.name)?;
+    let folder = run::folder(wanted.chosen(), &trial)?;
     let (store, mut rows) = RowStore::open(&folder, &header)?;
     output::write(&folder.join(run::FILE), &text)?;
     let stop = interrupt::on_ctrl_c()?;
@@ -61,6 +61,9 @@ pub(super) fn trial(arguments: &TrialArgs) -> Result<CommandOutcome, Failure> {
         jobs: arguments.jobs,
         serving: &arguments.console.serve_options(),
     };
+    if trial.respondent == Respondent::Simulated {
+        estimate::refuse_long(&run, &rows, arguments.yes)?;
+    }
     let mut sessions_per_s = None;
     match trial.respondent.code() {
         Some(code) => run.fill_by_person(&header.trial, code, store, &mut rows)?,
@@ -131,7 +134,7 @@ fn overrides(arguments: &TrialArgs) -> Result<TrialOverrides, Failure> {
 /// Merges the rows of several folders.
 fn merge(arguments: &MergeArgs) -> Result<CommandOutcome, Failure> {
     let wanted = &arguments.output;
-    let (results, folder) = run::merge(&arguments.parts, wanted.out.as_deref())?;
+    let (results, folder) = run::merge(&arguments.parts, wanted.chosen())?;
     Ok(CommandOutcome {
         warning: (!results.notes.is_empty()).then(|| results.notes.join(" ")),
         checks_passed: results.is_whole() && !results.any_check_failed(),

@@ -18,6 +18,16 @@ use crate::cli::TuneArgs;
 use crate::cli::session_flags::LinkArgs;
 use crate::progress::{Progress as _, TerminalProgress};
 
+/// Files that it writes; the last ones are those of a measurement at `--connect`.
+const RESULTS: &[&str] = &[
+    "tune.json",
+    "atlas.csv",
+    "recording.mcap",
+    "recording.mcap.part",
+    "metadata.yaml",
+    "side.json",
+];
+
 /// Measures, proposes, and writes `tune.json`, with the atlas found for it.
 ///
 /// # Errors
@@ -28,7 +38,7 @@ pub(super) fn tune(arguments: &TuneArgs) -> Result<CommandOutcome, Failure> {
     let config = arguments.session.config()?;
     let known = arguments.atlas.as_deref().map(read).transpose()?;
     let wanted = &arguments.output;
-    let folder = output::folder(wanted.out.as_deref(), "tune")?;
+    let folder = output::folder(wanted.chosen(), "tune", RESULTS)?;
     let stop = interrupt::on_ctrl_c()?;
     let Some((link, how)) = link_estimate(arguments, &config, &folder, &stop)? else {
         let warning = "interrupted before the link was known: nothing is proposed";

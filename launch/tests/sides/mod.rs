@@ -185,7 +185,7 @@ impl Process {
     /// Waits until a session of both sides is running: a second is recorded at each.
     pub(crate) fn wait_until_running(&mut self) {
         for side in ["master", "slave"] {
-            let folder = self.out.join(format!(".sides-{}", self.id())).join(side);
+            let folder = self.out.join("sides").join(side);
             self.records_in(&folder, &format!("a second of the {side}"), |recording| {
                 recording.master.len() + recording.slave.len() >= 1000
             });
@@ -208,7 +208,7 @@ impl Process {
         what: &str,
         wanted: impl Fn(&Recording) -> bool,
     ) -> Recording {
-        let file = folder.join("recording.mcap");
+        let file = folder.join("recording.mcap.part");
         let mut looked_at = 0;
         wait_for(what, || {
             self.assert_runs();
@@ -343,9 +343,10 @@ pub(crate) fn assert_complete(folder: &Path) {
         "recording.mcap",
         "report.html",
         "config.toml",
+        "metadata.yaml",
     ] {
         let length = std::fs::metadata(folder.join(name)).map(|file| file.len());
         assert!(length.is_ok_and(|length| length > 0), "{name}");
     }
-    assert_eq!(std::fs::read_dir(folder).expect("a folder").count(), 4);
+    assert_eq!(std::fs::read_dir(folder).expect("a folder").count(), 5);
 }

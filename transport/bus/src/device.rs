@@ -16,6 +16,8 @@ const DEVICE_PERIOD: Span = Span(20_000_000);
 /// Measured state of a device at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DeviceView {
+    /// ROS time of the measurement, since 1970.
+    pub stamp: Time,
     /// Measured position \[m\].
     pub position_m: Axes,
     /// Measured velocity \[m/s\].
@@ -53,13 +55,13 @@ impl DevicePublisher {
         }
         self.due = Some(now + DEVICE_PERIOD);
         let header = Header {
-            stamp: now.into(),
+            stamp: view.stamp.into(),
             frame_id: "world".to_owned(),
         };
         self.measured_cp
-            .publish(&pose(&header, view.position_m), now)?;
+            .publish(&pose(&header, view.position_m), view.stamp)?;
         self.setpoint_cp
-            .publish(&pose(&header, view.setpoint_m), now)?;
+            .publish(&pose(&header, view.setpoint_m), view.stamp)?;
         let twist = Twist {
             linear: Vector3::from_axes(view.velocity_mps),
             angular: Vector3::default(),
@@ -69,7 +71,7 @@ impl DevicePublisher {
                 header: header.clone(),
                 twist,
             },
-            now,
+            view.stamp,
         )?;
         if let Some(force_n) = view.force_n {
             let wrench = Wrench {
@@ -81,17 +83,17 @@ impl DevicePublisher {
                     header: header.clone(),
                     wrench,
                 },
-                now,
+                view.stamp,
             )?;
         }
-        self.gripper.publish(&gripper(&header, view), now)?;
+        self.gripper.publish(&gripper(&header, view), view.stamp)?;
         let report = OperatingStateReport {
             header,
             state: view.state.name().to_owned(),
             is_homed: true,
             is_busy: view.busy,
         };
-        self.operating_state.publish(&report, now)?;
+        self.operating_state.publish(&report, view.stamp)?;
         Ok(true)
     }
 }

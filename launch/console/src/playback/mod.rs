@@ -175,6 +175,7 @@ impl PlaybackController {
     fn place_recording(&self, view: usize, timeline: Option<Arc<RecordingTimeline>>) {
         let mut state = lock(&self.state);
         state.opened_count += 1;
+        let epoch_ns = timeline.as_ref().map(|timeline| timeline.epoch_ns());
         let slot = Slot {
             timeline,
             number: state.opened_count,
@@ -187,7 +188,9 @@ impl PlaybackController {
             (state.at_s, state.playing) = (0.0, false);
         }
         // remove the surface of the previous recording
-        self.latest_state.session(view).show_mesh(&[], &[]);
+        let session = self.latest_state.session(view);
+        session.show_mesh(&[], &[]);
+        session.set_epoch_ns(epoch_ns.unwrap_or(0));
         let at_s = state.at_s;
         state.go_to(at_s);
         (state.stale, state.last_shown) = (true, None);

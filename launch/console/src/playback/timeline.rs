@@ -57,6 +57,11 @@ impl std::fmt::Debug for RecordingTimeline {
 }
 
 impl RecordingTimeline {
+    /// ROS time at which the clock of its ticks reads 0 \[ns\].
+    pub(crate) fn epoch_ns(&self) -> i64 {
+        self.recording.epoch_ns()
+    }
+
     /// Reads a recording, and starts to compute its surface; `name` is its name on the page.
     ///
     /// # Errors

@@ -18,16 +18,16 @@ use palpate_analysis::rehearsal::task::{Attempt, Score};
 use palpate_master::device::params;
 use palpate_master::device::script::ScriptParams;
 use palpate_session::config::Config;
+use palpate_session::files;
 use palpate_session::input::InputThread;
 use palpate_session::lab;
 use palpate_session::monitor::OrderReply;
 use palpate_session::monitor::controller::SessionController;
 use palpate_session::monitor::request::{RehearsalRequest, TaskAnswer, TaskKind};
-use palpate_session::record::{self, Recorder};
+use palpate_session::record::{self, RECORDING, Recorder, RecordingFile};
 use palpate_session::replay::bitwise;
 use palpate_session::run::clocked::{ClockedLauncher, ClockedOptions, ClockedRun};
 use palpate_session::run::servo::ServoReport;
-use palpate_session::run::side::RECORDING;
 use palpate_session::run::{RunError, file_error, handle_source};
 use palpate_transport::Time;
 use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, wall_now};
@@ -281,7 +281,7 @@ impl RunningRehearsal<'_> {
             let _ = request.answer.send(Ok(text));
         }
         let (mut pending, mut next) = (None, None);
-        while self.poll(&mut playing, &mut recorder, &mut now)? {
+        while self.poll(&mut playing, recorder.recorder(), &mut now)? {
             if self.options.stop.load(Ordering::Relaxed) {
                 ended.store(true, Ordering::Relaxed);
             }
@@ -552,18 +552,18 @@ impl RunningRehearsal<'_> {
     }
 }
 
-fn begin_recording(config: &Config, folder: &Path) -> Result<Recorder<BufWriter<File>>, RunError> {
+fn begin_recording(config: &Config, folder: &Path) -> Result<RecordingFile, RunError> {
     std::fs::create_dir_all(folder).map_err(file_error(folder))?;
     let config_path = folder.join("config.toml");
-    std::fs::write(&config_path, config.to_toml()).map_err(file_error(&config_path))?;
-    let path = folder.join(RECORDING);
-    let file = File::create(&path).map_err(file_error(&path))?;
+    files::write(&config_path, config.to_toml()).map_err(file_error(&config_path))?;
     let header = record::RecordingHeader {
         sides: vec![Side::Master],
         config: config.to_toml(),
+        epoch_ns: record::host_epoch_ns(),
+        begun_ns: MonotonicClock.now().0,
         facts: [(bitwise::COMMAND.to_owned(), "rehearse".to_owned())].into(),
     };
-    Ok(Recorder::create(BufWriter::new(file), &header)?)
+    Ok(RecordingFile::create(&folder.join(RECORDING), &header)?)
 }
 
 #[cfg(test)]

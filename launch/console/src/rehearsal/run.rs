@@ -14,6 +14,7 @@ use palpate_analysis::{Failure, truth};
 use palpate_geometry::mesh::file::{self, MeshFormat};
 use palpate_geometry::mesh::{MixedMesh, Units};
 use palpate_session::config::{Config, ConfigError};
+use palpate_session::files;
 use palpate_session::run::clocked::ClockedSession as _;
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -114,5 +115,5 @@ pub fn write_surface(surface: &MixedMesh, folder: &Path) -> Result<(), Failure> 
     let bytes = file::write(MeshFormat::Ply, &surface.clone().into(), &Units::SI);
     let bytes = bytes.map_err(|error| refused(&error))?;
     // a surface can be written as .ply
-    std::fs::write(&path, bytes.unwrap_or_default()).map_err(|error| refused(&error))
+    files::write(&path, bytes.unwrap_or_default()).map_err(|error| refused(&error))
 }

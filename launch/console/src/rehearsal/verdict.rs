@@ -14,7 +14,7 @@ use palpate_analysis::{Failure, truth};
 use palpate_session::input::InputReport;
 use palpate_session::lab;
 use palpate_session::record;
-use palpate_session::run::side::RECORDING;
+use palpate_session::record::RECORDING;
 use palpate_transport::trace::Side;
 
 use super::live::{LiveRehearsalResult, RehearsedScene};

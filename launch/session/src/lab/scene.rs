@@ -11,6 +11,7 @@ use palpate_twin::Tissue;
 
 use crate::built_in::{BuiltInTexts, is_path};
 use crate::config::{Config, ConfigError};
+use crate::files;
 
 /// The built-in scenes.
 const SCENES: BuiltInTexts = BuiltInTexts {
@@ -90,7 +91,7 @@ pub fn read_scene(
             let bytes = if file.ends_with('/') {
                 list_folder(&path).map_err(named)?.join("\n").into_bytes()
             } else {
-                std::fs::read(&path).map_err(named)?
+                files::read(&path, files::MODEL_BYTES_MAX).map_err(named)?
             };
             (on_bytes.borrow_mut())(&bytes);
             Ok(bytes)

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use palpate_transport::clock::{Clock as _, MonotonicClock};
@@ -15,6 +16,7 @@ use tokio::sync::watch;
 use super::blinding;
 use super::controller::lock;
 use super::wire::{self, FrameMesh, PageFrameKind};
+use crate::record::host_epoch_ns;
 
 /// Silence after which the operator's side is no longer waited for \[s\].
 const SILENT_S: f64 = 0.1;
@@ -49,6 +51,8 @@ pub struct LatestSessionState {
     surface: watch::Sender<Bytes>,
     mesh: watch::Sender<Bytes>,
     records: watch::Sender<[Option<TickRecord>; 2]>,
+    /// ROS time at which the clock of the records reads 0 \[ns\].
+    epoch_ns: AtomicI64,
     /// True to hide the fields that reveal the condition of a trial.
     blind: bool,
 }
@@ -161,6 +165,7 @@ impl LatestSessionState {
         Self {
             number,
             blind,
+            epoch_ns: AtomicI64::new(host_epoch_ns()),
             blocks: Mutex::new(StateBlocks {
                 sides: [[0; 8 * wire::FIELDS]; 2],
                 last_state_s: f64::NEG_INFINITY,
@@ -186,6 +191,17 @@ impl LatestSessionState {
     /// True if records have a reader, so that they must be produced; never in a trial.
     pub(crate) fn wants_records(&self) -> bool {
         !self.blind && self.records.receiver_count() > 0
+    }
+
+    /// Sets the ROS time at which the clock of the records reads 0 \[ns\]; before, it is that of this host.
+    pub fn set_epoch_ns(&self, epoch_ns: i64) {
+        self.epoch_ns.store(epoch_ns, Ordering::Relaxed);
+    }
+
+    /// ROS time at which the clock of the records reads 0 \[ns\].
+    #[must_use]
+    pub fn epoch_ns(&self) -> i64 {
+        self.epoch_ns.load(Ordering::Relaxed)
     }
 
     /// True if there is any record.

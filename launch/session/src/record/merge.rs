@@ -5,12 +5,12 @@ use std::io::{Seek, Write};
 use palpate_transport::Span;
 use palpate_transport::trace::{Side, TickRecord};
 
-use super::{RecordError, Recorder, Recording, RecordingHeader};
+use super::{BagContents, RecordError, Recorder, Recording, RecordingHeader};
 
 /// Writes both parts into one recording, in order of time on the master's clock.
 ///
 /// The slave's times (`now_ns`) are shifted to the master's clock by `slave_clock_ahead`; delays
-/// and ages stay as measured. Configuration and facts are the master's.
+/// and ages stay as measured. Configuration and facts are the master's. A damaged part gives a mark of its cut.
 ///
 /// # Errors
 /// [`RecordError::Write`] if `out` fails.
@@ -19,19 +19,33 @@ pub fn merge<W: Write + Seek>(
     slave: &Recording,
     slave_clock_ahead: Span,
     out: W,
-) -> Result<(), RecordError> {
+) -> Result<BagContents, RecordError> {
     let session = RecordingHeader {
-        sides: vec![Side::Master, Side::Slave],
+        sides: recorded_sides(master, slave),
         config: master
             .config
             .clone()
             .or_else(|| slave.config.clone())
             .unwrap_or_default(),
-        facts: master.facts.clone(),
+        epoch_ns: master.epoch_ns().max(slave.epoch_ns()),
+        begun_ns: [master.master.first(), slave.slave.first()]
+            .into_iter()
+            .flatten()
+            .map(|record| record.now_ns)
+            .min()
+            .unwrap_or(0),
+        facts: match master.facts.is_empty() {
+            true => slave.facts.clone(),
+            false => master.facts.clone(),
+        },
     };
     let mut recorder = Recorder::create(out, &session)?;
     for recorded in master.changes.iter().chain(&slave.changes) {
         recorder.push_change(recorded)?;
+    }
+    let cuts = master.all_cuts(&[Side::Master]);
+    for cut in cuts.iter().chain(&slave.all_cuts(&[Side::Slave])) {
+        recorder.push_cut(cut)?;
     }
     let mut remote = slave
         .slave
@@ -59,4 +73,13 @@ pub fn merge<W: Write + Seek>(
         recorder.push_edit_batch(*made_ns, batch)?;
     }
     recorder.finish(master.summary.as_deref())
+}
+
+/// Sides that have records; both if none has.
+fn recorded_sides(master: &Recording, slave: &Recording) -> Vec<Side> {
+    match (master.master.is_empty(), slave.slave.is_empty()) {
+        (false, true) => vec![Side::Master],
+        (true, false) => vec![Side::Slave],
+        _ => vec![Side::Master, Side::Slave],
+    }
 }

@@ -6,6 +6,7 @@
 //! mcap.dev/spec.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -16,14 +17,18 @@ use palpate_transport::msg::{Message as _, schema};
 use palpate_transport::trace::{Side, TickRecord};
 
 use crate::edits::links_cut;
+use crate::files;
 
 use super::{
-    CHANGE, CONFIG, EDIT_BATCHES_TOPIC, RecordError, RecordedChange, SESSION, SOURCES, SUMMARY,
-    VERSION, topic,
+    CHANGE, CONFIG, CUT, EDIT_BATCHES_TOPIC, EPOCH, RecordError, RecordedChange, RecordedCut,
+    SESSION, SOURCES, SUMMARY, VERSION, topic,
 };
 
 /// Largest chunk that is opened \[bytes\]; ours are about 1 MiB.
 const CHUNK_BYTES_MAX: u64 = 256 << 20;
+
+/// Largest recording that is read \[bytes\]: some hours of both sides.
+const FILE_BYTES_MAX: u64 = 8 << 30;
 
 /// Opcode byte and length of a record \[bytes\].
 const FRAMING: usize = 9;
@@ -39,6 +44,8 @@ pub struct Recording {
     pub edit_batches: Vec<(i64, EditBatch)>,
     /// Changes of the coupling from a console, in the order of the file.
     pub changes: Vec<RecordedChange>,
+    /// Sides whose records were cut when the recording was joined.
+    pub cuts: Vec<RecordedCut>,
     /// The configuration, as TOML.
     pub config: Option<String>,
     /// The summary, as JSON; absent if the session did not end by itself.
@@ -54,6 +61,37 @@ impl Recording {
     #[must_use]
     pub fn links_cut(&self) -> i64 {
         links_cut(self.edit_batches.iter().map(|(_, batch)| batch))
+    }
+
+    /// Cuts of the sides that it has, if its file is damaged, and those stored in it.
+    #[must_use]
+    pub fn all_cuts(&self, sides: &[Side]) -> Vec<RecordedCut> {
+        let mut cuts = self.cuts.clone();
+        if let Some(damage) = &self.damage {
+            let offset = damage.offset;
+            cuts.extend(sides.iter().map(|&side| RecordedCut {
+                side,
+                last_tick: self.of(side).last().map(|record| record.tick),
+                what: format!("cut at byte {offset} of its file: {}", damage.what),
+            }));
+        }
+        cuts
+    }
+
+    /// Ticks of a side.
+    #[must_use]
+    pub fn of(&self, side: Side) -> &[TickRecord] {
+        match side {
+            Side::Master => &self.master,
+            Side::Slave => &self.slave,
+        }
+    }
+
+    /// ROS time at which the clock of its ticks reads 0 \[ns since 1970\]; 0 if the recording does not say.
+    #[must_use]
+    pub fn epoch_ns(&self) -> i64 {
+        let epoch = self.fact(EPOCH).and_then(|text| text.parse().ok());
+        epoch.unwrap_or(0)
     }
 
     /// A fact of the session.
@@ -96,10 +134,19 @@ pub struct Damage {
 /// [`RecordError::OtherVersion`] if its ticks have other fields, [`RecordError::NoTicks`] if it has no
 /// tick.
 pub fn read(path: &Path) -> Result<Recording, RecordError> {
-    let bytes = std::fs::read(path).map_err(|source| RecordError::File {
+    let failed = |source| RecordError::File {
         path: path.to_owned(),
         source,
-    })?;
+    };
+    let mut head = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    let read = file.take(mcap::MAGIC.len() as u64).read_to_end(&mut head);
+    read.map_err(failed)?;
+    if !head.starts_with(mcap::MAGIC) {
+        // a file of another kind is not read as a whole
+        return read_bytes(path, &head);
+    }
+    let bytes = files::read(path, FILE_BYTES_MAX).map_err(failed)?;
     read_bytes(path, &bytes)
 }
 
@@ -107,7 +154,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
 ///
 /// # Errors
 /// As [`read()`].
-pub(super) fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
+pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
     if !bytes.starts_with(mcap::MAGIC) {
         let found = bytes.iter().take(mcap::MAGIC.len()).copied().collect();
         return Err(RecordError::NotMcap {
@@ -239,6 +286,10 @@ impl Reader<'_> {
                     .changes
                     .push(change.ok_or("a change of the coupling cannot be read")?);
             }
+            Record::Metadata(metadata) if metadata.name == CUT => {
+                let cut = parse_cut(&metadata.metadata);
+                self.recording.cuts.push(cut.ok_or("a cut cannot be read")?);
+            }
             Record::DataEnd(_) | Record::Footer(_) => return Ok(false),
             other => self.message(other)?,
         }
@@ -282,7 +333,8 @@ impl Reader<'_> {
             Record::Message { header, data } => {
                 if self.edit_channel == Some(header.channel_id) {
                     let batch = cdr::decode_edit_batch(&data).map_err(|e| e.to_string())?;
-                    let made_ns = header.log_time as i64;
+                    let logged_ns = i64::try_from(header.log_time).unwrap_or(i64::MAX);
+                    let made_ns = logged_ns.saturating_sub(self.recording.epoch_ns());
                     self.recording.edit_batches.push((made_ns, batch));
                 }
                 if let Some(side) = self.sides.get(&header.channel_id) {
@@ -299,13 +351,26 @@ impl Reader<'_> {
     }
 }
 
+/// Reads the side of a metadata record.
+fn parse_side(metadata: &BTreeMap<String, String>) -> Option<Side> {
+    let side = metadata.get("side")?;
+    let mut sides = [Side::Master, Side::Slave].into_iter();
+    sides.find(|one| one.name() == side)
+}
+
+/// Reads a cut from its metadata record.
+fn parse_cut(metadata: &BTreeMap<String, String>) -> Option<RecordedCut> {
+    Some(RecordedCut {
+        side: parse_side(metadata)?,
+        last_tick: metadata.get("last_tick")?.parse().ok(),
+        what: metadata.get("what")?.clone(),
+    })
+}
+
 /// Reads a change from its metadata record.
 fn parse_change(metadata: &BTreeMap<String, String>) -> Option<RecordedChange> {
-    let side = metadata.get("side")?;
     Some(RecordedChange {
-        side: [Side::Master, Side::Slave]
-            .into_iter()
-            .find(|one| one.name() == side)?,
+        side: parse_side(metadata)?,
         tick: metadata.get("tick")?.parse().ok()?,
         change: serde_json::from_str(metadata.get("change")?).ok()?,
     })

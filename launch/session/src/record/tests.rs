@@ -7,7 +7,6 @@ use palpate_transport::Span;
 use palpate_transport::msg::WrenchStamped;
 use proptest::prelude::*;
 
-use super::read::read_bytes;
 use super::*;
 
 fn tick(side: Side, k: u64) -> TickRecord {
@@ -24,10 +23,15 @@ fn tick(side: Side, k: u64) -> TickRecord {
     }
 }
 
+/// ROS time of the first tick: 2001-09-09.
+const EPOCH_NS: i64 = 1_000_000_000_000_000_000;
+
 fn session() -> RecordingHeader {
     RecordingHeader {
         sides: vec![Side::Master, Side::Slave],
         config: "seed = 7\n".to_owned(),
+        epoch_ns: EPOCH_NS,
+        begun_ns: 5,
         facts: [("mode".to_owned(), "mmt".to_owned())].into(),
     }
 }
@@ -85,12 +89,24 @@ fn other_readers_find_ros2_channels() {
     assert_eq!(
         topics,
         [
-            ("/master/measured_cp", "geometry_msgs/msg/PoseStamped"),
-            ("/master/servo_cf", "geometry_msgs/msg/WrenchStamped"),
+            (
+                "/palpate/master/measured_cf",
+                "geometry_msgs/msg/WrenchStamped"
+            ),
+            (
+                "/palpate/master/measured_cp",
+                "geometry_msgs/msg/PoseStamped"
+            ),
             ("/palpate/master/tick", "palpate_msgs/msg/TickRecord"),
+            (
+                "/palpate/slave/measured_cf",
+                "geometry_msgs/msg/WrenchStamped"
+            ),
+            (
+                "/palpate/slave/measured_cp",
+                "geometry_msgs/msg/PoseStamped"
+            ),
             ("/palpate/slave/tick", "palpate_msgs/msg/TickRecord"),
-            ("/slave/measured_cf", "geometry_msgs/msg/WrenchStamped"),
-            ("/slave/measured_cp", "geometry_msgs/msg/PoseStamped"),
         ]
     );
     assert!(
@@ -101,9 +117,13 @@ fn other_readers_find_ros2_channels() {
     );
     for message in mcap::MessageStream::new(&bytes).unwrap() {
         let message = message.unwrap();
-        if message.channel.topic == "/master/servo_cf" {
+        if message.channel.topic == "/palpate/master/measured_cf" {
             let wrench: WrenchStamped = cdr::decode(&message.data).unwrap();
             assert_eq!(wrench.wrench.force.y, -0.1);
+            let stamp = wrench.header.stamp;
+            let stamp_ns = i64::from(stamp.sec) * 1_000_000_000 + i64::from(stamp.nanosec);
+            assert_eq!(stamp_ns.unsigned_abs(), message.log_time);
+            assert!((EPOCH_NS..EPOCH_NS + 10_000_000).contains(&stamp_ns));
         }
     }
 }
@@ -321,4 +341,28 @@ fn coupling_changes_round_trip_with_their_ticks() {
     let mut joined = Vec::new();
     merge(&master, &slave, Span(0), Cursor::new(&mut joined)).unwrap();
     assert_eq!(read_all(&joined).unwrap().changes, changes);
+}
+
+#[test]
+fn cut_parts_are_joined_with_a_mark_of_the_cut() {
+    let one = |side| RecordingHeader {
+        sides: vec![side],
+        ..session()
+    };
+    let master = bytes_of(1200, &one(Side::Master), false);
+    let slave = bytes_of(900, &one(Side::Slave), true);
+    let mut joined = Vec::new();
+    let (master, slave) = (read_all(&master).unwrap(), read_all(&slave).unwrap());
+    merge(&master, &slave, Span(0), Cursor::new(&mut joined)).unwrap();
+    let joined = read_all(&joined).unwrap();
+    assert_eq!(
+        (joined.damage, joined.master.len(), joined.slave.len()),
+        (None, 1200, 900)
+    );
+    let [cut] = &joined.cuts[..] else {
+        panic!("{:?}", joined.cuts);
+    };
+    assert_eq!((cut.side, cut.last_tick), (Side::Master, Some(1199)));
+    assert!(cut.what.contains("at byte"), "{}", cut.what);
+    assert_eq!(joined.facts[EPOCH], EPOCH_NS.to_string());
 }

@@ -9,6 +9,9 @@ use palpate_transport::msg::{
 };
 use palpate_transport::trace::{Side, TickRecord};
 
+/// Namespace of the topics, also on the bus.
+const NAMESPACE: &str = "palpate";
+
 /// Frame of all poses and forces.
 pub const FRAME: &str = "world";
 
@@ -18,8 +21,9 @@ pub const SCHEMA: &str = "ros2msg";
 /// Encoding of messages, as MCAP names it.
 pub const ENCODING: &str = "cdr";
 
-/// Encodes the message of a tick into the buffer, replacing its content.
-pub type TopicEncoder = fn(&TickRecord, &mut Vec<u8>) -> Result<(), EncodeError>;
+/// Encodes the message of a tick into the buffer, replacing its content; the number is the ROS time at which the clock
+/// of the ticks reads 0 \[ns\].
+pub type TopicEncoder = fn(&TickRecord, i64, &mut Vec<u8>) -> Result<(), EncodeError>;
 
 /// A topic of one side.
 pub struct RecordedTopic {
@@ -34,26 +38,22 @@ pub struct RecordedTopic {
 /// All topics of a side.
 #[must_use]
 pub fn of(side: Side) -> [RecordedTopic; 3] {
-    let force = match side {
-        Side::Master => crtk::SERVO_CF,
-        Side::Slave => crtk::MEASURED_CF,
-    };
-    let name = |name| format!("/{}", crtk::topic(side.name(), name));
+    let name = |name| format!("/{NAMESPACE}/{}", crtk::topic(side.name(), name));
     [
         RecordedTopic {
             name: tick(side),
             message: TickRecord::DESCRIPTION,
-            encode: |record, bytes| cdr::encode_into(record, bytes),
+            encode: |record, _, bytes| cdr::encode_into(record, bytes),
         },
         RecordedTopic {
             name: name(crtk::MEASURED_CP),
             message: PoseStamped::DESCRIPTION,
-            encode: |record, bytes| cdr::encode_into(&pose(record), bytes),
+            encode: |record, epoch_ns, bytes| cdr::encode_into(&pose(record, epoch_ns), bytes),
         },
         RecordedTopic {
-            name: name(force),
+            name: name(crtk::MEASURED_CF),
             message: WrenchStamped::DESCRIPTION,
-            encode: |record, bytes| cdr::encode_into(&wrench(record), bytes),
+            encode: |record, epoch_ns, bytes| cdr::encode_into(&wrench(record, epoch_ns), bytes),
         },
     ]
 }
@@ -61,24 +61,24 @@ pub fn of(side: Side) -> [RecordedTopic; 3] {
 /// Topic of whole ticks of a side.
 #[must_use]
 pub fn tick(side: Side) -> String {
-    format!("/palpate/{}/tick", side.name())
+    format!("/{NAMESPACE}/{}/tick", side.name())
 }
 
-fn header(record: &TickRecord) -> Header {
+fn header(record: &TickRecord, epoch_ns: i64) -> Header {
     Header {
-        stamp: Time(record.now_ns).into(),
+        stamp: Time(epoch_ns.saturating_add(record.now_ns)).into(),
         frame_id: FRAME.to_owned(),
     }
 }
 
-fn pose(record: &TickRecord) -> PoseStamped {
+fn pose(record: &TickRecord, epoch_ns: i64) -> PoseStamped {
     let [x, y, z, _] = record.position_m;
     let pose = Pose {
         position: Point { x, y, z },
         orientation: Quaternion::default(),
     };
     PoseStamped {
-        header: header(record),
+        header: header(record, epoch_ns),
         pose,
     }
 }
@@ -92,13 +92,13 @@ pub fn force_n(record: &TickRecord) -> palpate_transport::Axes {
     }
 }
 
-fn wrench(record: &TickRecord) -> WrenchStamped {
+fn wrench(record: &TickRecord, epoch_ns: i64) -> WrenchStamped {
     let wrench = Wrench {
         force: Vector3::from_axes(force_n(record)),
         ..Wrench::default()
     };
     WrenchStamped {
-        header: header(record),
+        header: header(record, epoch_ns),
         wrench,
     }
 }

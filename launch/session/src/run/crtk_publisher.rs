@@ -9,7 +9,7 @@ use palpate_transport::Time;
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::command_state::CommandState;
-use crate::record::topic;
+use crate::record::{host_epoch_ns, topic};
 
 /// Snapshot of the servo after a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -32,6 +32,8 @@ pub struct ServoSnapshot {
 pub(crate) struct CrtkPublisher {
     device: DevicePublisher,
     command_state: Arc<CommandState>,
+    /// ROS time at which the clock of the ticks reads 0 \[ns\].
+    epoch_ns: i64,
     _commands: CommandServer,
 }
 
@@ -49,6 +51,7 @@ impl CrtkPublisher {
         Ok(Self {
             device: session.device_publisher(side.name())?,
             command_state: Arc::clone(command_state),
+            epoch_ns: host_epoch_ns(),
             _commands: session.serve_commands(side.name(), move |word, sender| {
                 shared_state.execute_remote(word, sender)
             })?,
@@ -68,6 +71,7 @@ impl CrtkPublisher {
         // the handle has no force sensor: its motors' force is the force on the hand
         let is_known = record.side == Side::Master || snapshot.force_measured;
         let view = DeviceView {
+            stamp: Time(self.epoch_ns.saturating_add(record.now_ns)),
             position_m: record.position_m,
             velocity_mps: record.velocity_mps,
             force_n: is_known.then(|| topic::force_n(record)),

@@ -5,9 +5,9 @@
 //! the status and waits for the end.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,13 +32,14 @@ use super::servo::{ServoChannels, ServoOutputs, ServoReport, servo};
 use super::{RunError, file_error, handle_source};
 use crate::config::Config;
 use crate::edits::live::{self, EditPort, EditRecords};
+use crate::files;
 use crate::input::input_thread::{InputReport, InputThread};
 use crate::lab;
 use crate::monitor::coupling_change::CouplingChange;
 use crate::monitor::side_monitor::{MonitorCells, SideMonitor, SnapshotSender};
 use crate::monitor::surface::{self, SurfaceSampler, TwinSurface};
 use crate::pipeline::{self, MasterPipeline, TickInputs};
-use crate::record::{self, RecordError, RecordedChange, Recorder};
+use crate::record::{self, RECORDING, RecordError, RecordedChange, RecordingFile};
 use crate::replay::bitwise;
 use crate::table_cache;
 
@@ -95,9 +96,6 @@ pub struct StatusLine {
 
 /// Name of a side's report in its folder.
 pub(super) const SIDE_REPORT: &str = "side.json";
-
-/// Name of a recording in a folder.
-pub const RECORDING: &str = "recording.mcap";
 
 /// Most records that wait for the recorder: 8 s of them.
 pub(super) const RECORDS_WAITING: usize = 8192;
@@ -189,7 +187,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
 /// Writes a report as formatted JSON.
 fn write(report: &SideReport, path: &Path) -> Result<(), RunError> {
     let text = serde_json::to_string_pretty(report).map_err(std::io::Error::other);
-    let written = text.and_then(|text| fs::write(path, text + "\n"));
+    let written = text.and_then(|text| files::write(path, text + "\n"));
     written.map_err(file_error(path))
 }
 
@@ -215,17 +213,20 @@ fn begin_recording(
     config: &Config,
     options: &SideOptions,
     has_table: bool,
-) -> Result<Recorder<BufWriter<File>>, RunError> {
-    let recording = options.out.join(RECORDING);
-    let file = File::create(&recording).map_err(file_error(&recording))?;
+) -> Result<RecordingFile, RunError> {
     let description = record::RecordingHeader {
         sides: vec![options.side],
         config: config.to_toml(),
+        epoch_ns: record::host_epoch_ns(),
+        begun_ns: MonotonicClock.now().0,
         facts: [(bitwise::TWIN_TABLE, if has_table { "yes" } else { "no" })]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
     };
-    Ok(Recorder::create(BufWriter::new(file), &description)?)
+    Ok(RecordingFile::create(
+        &options.out.join(RECORDING),
+        &description,
+    )?)
 }
 
 /// Connection to the other side, after the agreement.
@@ -472,12 +473,9 @@ impl RecorderInputs {
     ///
     /// # Errors
     /// [`RecordError`], as on a full disk: the recording ends, and the side goes on.
-    fn run(
-        mut self,
-        mut recorder: Recorder<BufWriter<File>>,
-        ended: &AtomicBool,
-    ) -> Result<(), RecordError> {
+    fn run(mut self, mut file: RecordingFile, ended: &AtomicBool) -> Result<(), RecordError> {
         loop {
+            let recorder = file.recorder();
             let last = ended.load(Ordering::Acquire);
             while let Some((made_ns, batch)) = self.edit_records.pop() {
                 recorder.push_edit_batch(made_ns, &batch)?;
@@ -490,7 +488,7 @@ impl RecorderInputs {
                 recorder.push(&record)?;
             }
             if last {
-                return recorder.finish(None);
+                return file.finish(None);
             }
             sleep_for(POLL_PERIOD);
         }

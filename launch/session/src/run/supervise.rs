@@ -5,8 +5,8 @@
 //! The supervisor stops them by SIGTERM, which they handle like Ctrl-C: robot at rest, files
 //! closed.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, BufWriter, ErrorKind, Read as _};
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,13 @@ use palpate_transport::link::LinkParams;
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Span, Time};
 
-use super::side::{PEER_WAIT, RECORDING, SIDE_REPORT, SideReport, StatusLine, console_error};
+use super::side::{PEER_WAIT, SIDE_REPORT, SideReport, StatusLine, console_error};
 use super::{RunError, file_error};
 use crate::config::Config;
+use crate::files;
 use crate::monitor::controller::{LinkOrder, SessionController};
 use crate::netlab::{LinkDirection, NetLab};
-use crate::record::{self, RecordError, Recording};
+use crate::record::{self, RECORDING, RecordError, Recording};
 use crate::run::bare_timer::BareTimer;
 
 /// Options of a supervisor besides the configuration.
@@ -147,13 +148,13 @@ pub fn supervise(
 ) -> Result<RunOutcome, RunError> {
     config.validate()?;
     fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
-    // a folder of this process alone; creation fails if it exists, so that only own files are removed later
+    // creation fails if it exists, so that only own files are removed later
     let folder = parts(&options.out);
     fs::create_dir(&folder).map_err(file_error(&folder))?;
     let lab = NetLab::build(config)?;
     let network = lab.explanation.clone();
     let file = options.out.join("config.toml");
-    fs::write(&file, config.to_toml()).map_err(file_error(&file))?;
+    files::write(&file, config.to_toml()).map_err(file_error(&file))?;
     let bare_timer = BareTimer::start(config.realtime.servo_priority, MonotonicClock.now());
     let (status_sender, status_lines) = channel();
     let mut sides = SideProcesses {
@@ -173,22 +174,24 @@ pub fn supervise(
     let emulator_ran = lab.is_running();
     drop(lab);
     let collected = [Side::Master, Side::Slave].map(|side| part(&options.out, side));
-    fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
     let interrupted = watched?;
     let [operator, remote] = collected;
     let ((operator, master_report), (remote, slave_report)) = (operator?, remote?);
     let nothing = operator.master.is_empty() && remote.slave.is_empty();
     // a session that never began has only the reason to report
     if let Some((side, ending)) = lost.first().filter(|_| nothing && !interrupted) {
+        fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
         return Err(RunError::Side {
             side: side.name(),
             ending: ending.clone(),
         });
     }
+    // a full disk must not hide what is known; the parts stay then
     let merged = options.out.join(RECORDING);
-    let file = File::create(&merged).map_err(file_error(&merged))?;
-    // both sides of this lab read the same clock of the same kernel; a full disk must not hide what is known
-    let written = record::merge(&operator, &remote, Span(0), BufWriter::new(file));
+    let written = record::write_merged(&merged, &operator, &remote);
+    if written.is_ok() || nothing {
+        fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
+    }
     let damage = [
         damage(Side::Master, &operator),
         damage(Side::Slave, &remote),
@@ -465,15 +468,18 @@ impl SideProcesses {
     }
 }
 
-/// Folder of the sides' recordings, until both parts are merged.
+/// Folder of the recordings of both sides in that of their session, until they are merged; of a session that was
+/// killed it stays.
+pub const SIDES: &str = "sides";
+
 fn parts(out: &Path) -> PathBuf {
-    out.join(format!(".sides-{}", std::process::id()))
+    out.join(SIDES)
 }
 
 /// Recording and report of one side; a side that died may have left less, or nothing.
 fn part(out: &Path, side: Side) -> Result<(Recording, Option<SideReport>), RunError> {
     let folder = parts(out).join(side.name());
-    let recording = match record::read(&folder.join(RECORDING)) {
+    let recording = match record::read(&record::left_in(&folder)) {
         Ok(recording) => recording,
         Err(RecordError::File { source, .. }) if source.kind() == ErrorKind::NotFound => {
             Recording::default()

@@ -41,7 +41,12 @@ pub(super) fn build(arguments: &BuildArgs) -> Result<CommandOutcome, Failure> {
         Some(file) => from_volume(file, arguments)?,
         None => from_phantom(arguments)?,
     };
-    let folder = output::folder(arguments.out.as_deref(), "model")?;
+    let results: &[&str] = match source.synthetic {
+        true => &["intensity.nrrd", "labels.nrrd", "scene.toml", "report.html"],
+        false => &["labels.nrrd", "scene.toml", "report.html"],
+    };
+    let chosen = arguments.earlier.chosen(arguments.out.as_deref());
+    let folder = output::folder(chosen, "model", results)?;
     let labels = nrrd_write::write(&source.labels, &source.words);
     output::write(&folder.join("labels.nrrd"), &labels)?;
     if let Some(intensities) = source.intensities.as_ref().filter(|_| source.synthetic) {

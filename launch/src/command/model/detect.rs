@@ -30,7 +30,9 @@ pub(super) fn detect(arguments: &DetectArgs) -> Result<CommandOutcome, Failure> 
         noise: arguments.noise,
     };
     let plan = DetectPlan::new(scene, options)?;
-    let folder = output::folder(arguments.out.as_deref(), "detect")?;
+    let chosen = arguments.earlier.chosen(arguments.out.as_deref());
+    let results = &["detect.csv", "mixing.csv", "report.html"];
+    let folder = output::folder(chosen, "detect", results)?;
     let stop = interrupt::on_ctrl_c()?;
     let hidden = arguments.quiet || arguments.json;
     let progress = TerminalProgress::bar("presses", plan.presses() as u64, hidden);

@@ -5,8 +5,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use serde::Serialize;
 
 /// File of JSON lines, open for appending.
@@ -24,6 +26,8 @@ impl JsonLines {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let mut opened = OpenOptions::new();
         let opened = opened.create(true).truncate(false).read(true).write(true);
+        // a link is not followed
+        let opened = opened.custom_flags(OFlag::O_NOFOLLOW.bits());
         Ok(Self {
             path: path.to_owned(),
             file: opened.open(path)?,

@@ -20,7 +20,7 @@ mod fault_checks;
 pub(crate) mod process_fault;
 
 /// Folder of the sessions in the folder of the trial.
-const FOLDER: &str = "live";
+pub(super) const FOLDER: &str = "live";
 
 /// Name of the lock file of the only live trial of a machine, in the folder for temporary files.
 const LOCK: &str = "palpate-live-trial.lock";

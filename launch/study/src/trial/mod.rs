@@ -14,6 +14,7 @@ use palpate_session::built_in::BuiltInTexts;
 pub(crate) mod bootstrap;
 pub(crate) mod check_table;
 pub mod condition;
+pub mod estimate;
 pub mod field;
 pub mod file;
 mod json_lines;

@@ -10,16 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use palpate_analysis::conclusion;
+use palpate_analysis::output::ChosenFolder;
 use palpate_analysis::progress::{NoProgress, Progress};
 use palpate_analysis::{Failure, output, truth, virtual_run};
 use palpate_console::serve::{self, ServeOptions};
 use palpate_session::built_in::is_path;
+use palpate_session::files;
 use palpate_session::lab::VirtualSession;
 use palpate_session::pool;
 use palpate_transport::clock::{Clock as _, MonotonicClock};
 
 use super::overrides::TrialOverrides;
-use super::person::{self, Respondent, sitting};
+use super::person::{self, Respondent, answer_file, sitting};
 use super::psycho::{self, ForcedChoice, Observer, stimulus};
 use super::results::TrialResults;
 use super::row::{self, RowStore, TrialHeader};
@@ -68,7 +70,7 @@ pub struct TrialRun<'a> {
 
 impl TrialRun<'_> {
     /// Missing rows, and the number of rows of the shard.
-    fn missing(&self, rows: &BTreeMap<usize, TrialRow>) -> (Vec<PlannedRow>, usize) {
+    pub(super) fn missing(&self, rows: &BTreeMap<usize, TrialRow>) -> (Vec<PlannedRow>, usize) {
         let mut planned_rows = self.trial.planned_rows(self.shard);
         let own = planned_rows.len();
         planned_rows.retain(|planned| !rows.contains_key(&planned.index));
@@ -150,6 +152,28 @@ impl TrialRun<'_> {
     }
 }
 
+/// Files and folders of a trial.
+const RESULTS: &[&str] = &[
+    FILE,
+    row::ROWS,
+    "trials.csv",
+    "trials.parquet",
+    "answers.csv",
+    "answers.parquet",
+    "report.html",
+    "console.json",
+    live::FOLDER,
+    answer_file::FOLDER,
+];
+
+/// Returns the folder of a trial, which may have rows of the same trial.
+///
+/// # Errors
+/// As [`output::folder`].
+pub fn folder(chosen: ChosenFolder<'_>, trial: &Trial) -> Result<PathBuf, Failure> {
+    output::resumable_folder(chosen, &trial.name, RESULTS, row::ROWS)
+}
+
 /// Loads the trial of a file with overrides, for a run; returns its whole text as well.
 ///
 /// # Errors
@@ -206,7 +230,7 @@ pub fn read_trial_text(name: &Path) -> Result<String, Failure> {
 /// # Errors
 /// [`Failure::Usage`] naming it.
 pub fn read_text(file: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))
+    files::read_text(file).map_err(|error| unreadable(file, &error))
 }
 
 fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
@@ -290,7 +314,10 @@ fn answers(trial: &Trial, planned: &PlannedRow, stop: &AtomicBool) -> Result<Tri
 /// # Errors
 /// [`Failure::Usage`] naming the folder whose rows belong to another trial, [`Failure::Refused`] if results cannot be
 /// written.
-pub fn merge(parts: &[PathBuf], out: Option<&Path>) -> Result<(TrialResults, PathBuf), Failure> {
+pub fn merge(
+    parts: &[PathBuf],
+    chosen: ChosenFolder<'_>,
+) -> Result<(TrialResults, PathBuf), Failure> {
     let MergedParts {
         head,
         rows,
@@ -316,7 +343,7 @@ pub fn merge(parts: &[PathBuf], out: Option<&Path>) -> Result<(TrialResults, Pat
     if !missing.is_empty() {
         notes.push(format!("{}.", listed("missing", &missing)));
     }
-    let folder = output::folder(out, &trial.name)?;
+    let folder = folder(chosen, &trial)?;
     let (mut store, before) = RowStore::open(&folder, &header)?;
     let fresh = rows.values().filter(|row| !before.contains_key(&row.index));
     for row in fresh {

@@ -12,9 +12,9 @@ use palpate_analysis::progress::Progress;
 use palpate_analysis::{Failure, live, output};
 use palpate_master::device::grip::Grip;
 use palpate_session::config::Config;
-use palpate_session::run::{SideOptions, run_side, side};
+use palpate_session::run::{SideOptions, run_side};
 use palpate_session::stat::{deviation, percentile};
-use palpate_session::{pool, record};
+use palpate_session::{files, pool, record};
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -45,7 +45,7 @@ pub fn read(path: &Path) -> Result<Atlas, Failure> {
     let name = file.display().to_string();
     let invalid =
         |error: &dyn std::fmt::Display| Failure::Usage(format!("--atlas {name}: {error}"));
-    let text = std::fs::read_to_string(&file).map_err(|error| {
+    let text = files::read_text(&file).map_err(|error| {
         invalid(&format!(
             "{error}; expected the folder of `palpate atlas`, or its {ATLAS}"
         ))
@@ -151,7 +151,7 @@ pub fn remote(
     let received = report.bus.received;
     // overtaken frames arrived as well, though they were not used
     let received = received.admitted + received.late + received.stale;
-    let path = folder.join(side::RECORDING);
+    let path = folder.join(record::RECORDING);
     let recording = record::read(&path).map_err(|error| Failure::Refused(error.to_string()))?;
     link_from_records(&recording.master, received).ok_or_else(|| {
         let expected = "expected a running `palpate slave` there";

@@ -11,7 +11,6 @@ use palpate_analysis::summary::{Check, Summary};
 use palpate_session::config::Config;
 use palpate_session::record;
 use palpate_session::run::SideReport;
-use palpate_session::run::side::RECORDING;
 use palpate_transport::Span;
 use palpate_transport::trace::{Side, TickRecord};
 
@@ -55,7 +54,7 @@ impl JudgedSide {
         let unreadable = |path: &Path, error: &dyn std::fmt::Display| {
             Failure::Refused(format!("{}: {error}", path.display()))
         };
-        let path = ended.out.join(RECORDING);
+        let path = record::left_in(&ended.out);
         let recording = record::read(&path).map_err(|error| unreadable(&path, &error))?;
         let text = |name: &str| {
             let path = ended.out.join(name);

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use palpate_analysis::{Failure, output};
 use palpate_session::config::Config;
-use palpate_session::run::side::RECORDING;
+use palpate_session::record;
 use palpate_transport::clock::{Clock as _, MonotonicClock, sleep_for};
 use palpate_transport::trace::Side;
 use palpate_transport::{Span, Time};
@@ -161,7 +161,7 @@ impl FaultedSide {
                 "the {side} ended early, {status}: {words}"
             )));
         }
-        Ok(self.out.join(RECORDING).exists())
+        Ok(record::left_in(&self.out).exists())
     }
 
     /// Ends the side as Ctrl-C does, or at once.

@@ -13,7 +13,7 @@ use crate::trial::json_lines::{self, JsonLines};
 use crate::trial::psycho::ForcedChoice;
 
 /// Folder of such files in the folder of the trial.
-const FOLDER: &str = "blocks";
+pub(in crate::trial) const FOLDER: &str = "blocks";
 
 /// Answer of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
