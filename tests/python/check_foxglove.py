@@ -35,12 +35,13 @@ def hold(condition, what):
 class Viewer:
     """A viewer of Foxglove's protocol."""
 
-    def __init__(self, port, protocol=PROTOCOL):
+    def __init__(self, address, protocol=PROTOCOL, more=""):
+        port, token = address
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
         key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall((f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        self.socket.sendall((f"GET /{token} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                              f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
-                             f"Sec-WebSocket-Protocol: {protocol}\r\n\r\n").encode())
+                             f"Sec-WebSocket-Protocol: {protocol}\r\n{more}\r\n").encode())
         self.left = b""
         while b"\r\n\r\n" not in self.left:
             more = self.socket.recv(4096)
@@ -160,9 +161,9 @@ def scene(payload):
     return found
 
 
-def look(port, below="", seconds=3):
+def look(address, below="", seconds=3):
     """What a viewer sees for a while, decoded."""
-    viewer = Viewer(port)
+    viewer = Viewer(address)
     hold(viewer.status == 101 and PROTOCOL in viewer.head, f"the protocol is spoken: {viewer.head}")
     viewer.until(lambda: viewer.info, "server info")
     hold("time" in viewer.info["capabilities"] and "palpate" in viewer.info["name"], f"{viewer.info}")
@@ -218,13 +219,13 @@ class Served:
 
     def __init__(self, *command):
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.said, self.port, self.url = "", None, None
-        while not self.port:
+        self.said, self.address = "", None
+        while not self.address:
             line = self.process.stderr.readline()
             hold(line, f"the address is printed: {self.said}")
             self.said += line
-            found = re.search(r"ws://127.0.0.1:(\d+)", line)
-            self.port = int(found.group(1)) if found else None
+            found = re.search(r"ws://127.0.0.1:(\d+)/(\w+)", line)
+            self.address = (int(found.group(1)), found.group(2)) if found else None
 
     def __enter__(self):
         return self
@@ -243,7 +244,7 @@ def moved(scenes):
 def live(arguments, numbers):
     out = Path(arguments.out, "foxglove-run")
     with Served(arguments.palpate, "run", "--duration", "12", "--console-port", "0", "--foxglove", "0", "--out", str(out)) as served:
-        known = look(served.port, seconds=6)
+        known = look(served.address, seconds=6)
         hold(known["ticks"][1] > known["ticks"][0] + 2000, f"time goes on: {known['ticks']}")
         hold(known["scenes"][-1]["tissue"]["faces"] > 50, "the surface of the twin is seen without a page")
         served.process.communicate(timeout=120)
@@ -258,16 +259,19 @@ def replayed(arguments, numbers):
         subprocess.run([arguments.palpate, "lab", "--duration", "5", "-q", "--seed", str(seed), "--out", str(run)], capture_output=True)
     command = [arguments.palpate, "replay", *map(str, runs), "--console", "--console-port", "0", "--foxglove", "0"]
     with Served(*command) as served:
-        refused = Viewer(served.port, "another")
+        refused = Viewer(served.address, "another")
         hold(refused.status >= 400, f"another protocol is refused: {refused.status}")
-        known = resting(served.port)
+        for address, more in [((served.address[0], "0" * 32), ""), (served.address, "Origin: http://evil.example\r\n")]:
+            refused = Viewer(address, more=more)
+            hold(refused.status == 403, f"another token, or the page of another host, is refused: {refused.status}")
+        known = resting(served.address)
         layouts(known)
         numbers["replay"] = {"faces": known["scenes"][-1]["tissue"]["faces"], "time_ns": known["ticks"]}
 
 
-def resting(port):
+def resting(address):
     """A recording that stands still is told as well: to who comes later, once."""
-    viewer = Viewer(port)
+    viewer = Viewer(address)
     viewer.until(lambda: "/beside/palpate/scene" in viewer.channels and "/palpate/scene" in viewer.channels, "channels of both")
     numbers = viewer.subscribe(sorted(viewer.channels))
     topics = {number: topic for topic, number in numbers.items()}

@@ -1,4 +1,4 @@
-//! Foxglove WebSocket server of the shown state: on this host, off by default.
+//! Foxglove WebSocket server of the shown state: on this host, off by default, behind [`super::viewer_gate`].
 //!
 //! The topics and messages of a session are those of its recording ([`topic`]). `/palpate/scene` shows the twin's
 //! surface, the tool, the probe and the force on the hand as `foxglove.SceneUpdate`. A second session has the same
@@ -7,6 +7,7 @@
 //! crate `foxglove`.
 
 use core::time::Duration;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 
 use axum::body::Bytes;
@@ -18,11 +19,13 @@ use palpate_session::monitor::latest_state::{LatestSessionState, SESSIONS_MAX};
 use palpate_session::record::topic::{self, TopicEncoder};
 use palpate_transport::msg::schema;
 use palpate_transport::trace::{Side, TickRecord};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::ConsoleError;
 use super::scene_update::{self, SceneSurface};
 use super::server::ServerThread;
+use super::viewer_gate::{ViewerGate, hidden_address};
 
 /// Time between two messages of a topic.
 const SEND_INTERVAL: Duration = Duration::from_millis(20);
@@ -49,18 +52,28 @@ pub(super) struct Foxglove {
 }
 
 impl Foxglove {
-    /// Serves `state` at a port of 127.0.0.1; `watch` receives true while surfaces are subscribed.
+    /// Serves `state` at a port of 127.0.0.1 to viewers with the `token`; `watch` receives true while surfaces are
+    /// subscribed.
     ///
     /// # Errors
     /// [`ConsoleError::Foxglove`] if the port is taken, [`ConsoleError::System`] if no thread can be started.
     pub(super) fn open(
         port: u16,
+        token: String,
         state: Arc<LatestState>,
         watch: impl Fn(bool) + Send + 'static,
     ) -> Result<Self, ConsoleError> {
         let runtime = ServerThread::runtime("the runtime of Foxglove's protocol")?;
         let (opened, bound) = mpsc::channel();
-        let serve = move |ended| async move { serve(port, &state, &watch, ended, &opened).await };
+        let serve = move |ended| async move {
+            let begun = begin(port, token).await;
+            let _ = opened.send(begun.as_ref().map(|begun| begun.port).map_err(Clone::clone));
+            if let Ok(begun) = begun {
+                send_until(&begun, &state, &watch, ended).await;
+                begun.gate.abort();
+                begun.server.stop().wait().await;
+            }
+        };
         let what = "the thread of Foxglove's protocol";
         let served = ServerThread::spawn("foxglove", what, runtime, serve)?;
         let bound = bound.recv().unwrap_or(Err("its thread ended".into()));
@@ -72,30 +85,53 @@ impl Foxglove {
     }
 }
 
-async fn serve(
+/// Server that is open.
+struct OpenServer {
+    context: Arc<Context>,
+    server: WebSocketServerHandle,
+    gate: tokio::task::JoinHandle<()>,
+    /// Port of the gate.
     port: u16,
-    state: &LatestState,
-    watch: &impl Fn(bool),
-    mut ended: watch::Receiver<bool>,
-    opened: &mpsc::Sender<Result<u16, String>>,
-) {
+}
+
+/// Opens the server and the gate before it; the reason if that fails.
+async fn begin(port: u16, token: String) -> Result<OpenServer, String> {
+    let words = |error: std::io::Error| error.to_string();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .await
+        .map_err(words)?;
+    let port = listener.local_addr().map_err(words)?.port();
+    let hidden = hidden_address().map_err(words)?;
     let context = Context::new();
     let server = context
         .websocket_server()
         .name(concat!("palpate ", env!("CARGO_PKG_VERSION")))
-        .bind("127.0.0.1", port)
+        .bind(hidden.to_string(), 0)
         .capabilities([Capability::Time])
         .message_backlog_size(BACKLOG)
         .start()
-        .await;
-    let server = match server {
-        Ok(server) => server,
-        Err(error) => {
-            let _ = opened.send(Err(error.to_string()));
-            return;
-        }
+        .await
+        .map_err(|error| error.to_string())?;
+    let gate = ViewerGate {
+        token,
+        port,
+        server: SocketAddr::from((hidden, server.port())),
     };
-    let _ = opened.send(Ok(server.port()));
+    Ok(OpenServer {
+        gate: tokio::spawn(gate.serve(listener)),
+        context,
+        server,
+        port,
+    })
+}
+
+/// Sends the state to viewers until the end.
+async fn send_until(
+    open: &OpenServer,
+    state: &LatestState,
+    watch: &impl Fn(bool),
+    mut ended: watch::Receiver<bool>,
+) {
     let mut sessions: Vec<SessionChannels> = Vec::new();
     let mut time = tokio::time::interval(SEND_INTERVAL);
     time.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -110,7 +146,7 @@ async fn serve(
             let session = state.session(number);
             // topics of a second session appear with it
             if number == 0 || session.has_records() {
-                match SessionChannels::new(&context, number, session) {
+                match SessionChannels::new(&open.context, number, session) {
                     Ok(new) => sessions.push(new),
                     Err(_) => break,
                 }
@@ -124,7 +160,7 @@ async fn serve(
         let newest_ns = sessions.first().and_then(SessionChannels::newest_ns);
         let newest_ns = newest_ns.map(|now_ns| epoch_ns.saturating_add(now_ns));
         if let Some(newest_ns) = newest_ns.filter(|newest_ns| resend || *newest_ns != now_ns) {
-            send_time(&server, &mut now_ns, newest_ns);
+            send_time(&open.server, &mut now_ns, newest_ns);
         }
         sessions
             .iter_mut()
@@ -136,7 +172,6 @@ async fn serve(
             watch(subscribed);
         }
     }
-    server.stop().wait().await;
 }
 
 /// Sends the time to viewers; a step back starts a new session for them, or they would keep later data.

@@ -15,5 +15,6 @@ mod scene_update;
 pub mod serve;
 pub mod server;
 mod token;
+mod viewer_gate;
 
 pub use server::{Console, ConsoleError, ConsoleOptions};

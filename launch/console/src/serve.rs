@@ -113,8 +113,8 @@ pub fn foxglove(console: &mut Console, port: Option<u16>) -> Result<(), Failure>
         return Ok(());
     };
     let served = console.serve_foxglove(port);
-    let port = served.map_err(|error| Failure::Refused(error.to_string()))?;
-    print_note(&format!("foxglove: ws://127.0.0.1:{port}"));
+    let address = served.map_err(|error| Failure::Refused(error.to_string()))?;
+    print_note(&format!("foxglove: {address}"));
     Ok(())
 }
 

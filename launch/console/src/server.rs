@@ -212,15 +212,19 @@ impl Console {
         })
     }
 
-    /// Serves the state to viewers of Foxglove's protocol as well, until it is dropped; returns the port.
+    /// Serves the state to viewers of Foxglove's protocol as well, until it is dropped; returns their address.
     ///
     /// # Errors
     /// [`ConsoleError`] if the port is not free or the machine has no threads.
-    pub(crate) fn serve_foxglove(&mut self, port: u16) -> Result<u16, ConsoleError> {
+    pub(crate) fn serve_foxglove(&mut self, port: u16) -> Result<String, ConsoleError> {
         let registry = Arc::clone(&self.gate.registry);
         let state = Arc::clone(&registry.latest_state);
-        let served = Foxglove::open(port, state, move |present| registry.set_viewers(present))?;
-        Ok(self.foxglove.insert(served).port)
+        let token = &self.gate.token;
+        let watch = move |present| registry.set_viewers(present);
+        let served = Foxglove::open(port, token.clone(), state, watch)?;
+        let address = format!("ws://127.0.0.1:{}/{token}", served.port);
+        self.foxglove = Some(served);
+        Ok(address)
     }
 
     /// Returns its port on 127.0.0.1.
