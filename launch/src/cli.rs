@@ -6,6 +6,7 @@
 mod atlas;
 mod config_flags;
 mod detect;
+mod keys;
 mod recover;
 mod rehearse;
 mod replay;
@@ -21,6 +22,7 @@ use clap::{Args, Parser, Subcommand};
 pub use atlas::AtlasArgs;
 pub use config_flags::ConfigArgs;
 pub use detect::DetectArgs;
+pub use keys::{KeysAction, SecurityArgs};
 pub use recover::RecoverArgs;
 pub use rehearse::RehearseArgs;
 pub use replay::ReplayArgs;
@@ -33,17 +35,15 @@ use palpate_analysis::output::ChosenFolder;
 use palpate_console::serve::ServeOptions;
 use palpate_study::bench::{BenchPart, EchoArgs};
 
-/// Text after the help: default command, exit status, and features of later versions.
-const NOT_HERE: &str = "\
+/// Text after the help: default command and exit status.
+const AFTER_HELP: &str = "\
 Without a command, palpate runs: `palpate` is `palpate run`.
 
 Example:
   palpate --duration 20 --rtt-ms 200 --out runs/first
 
 Exit status: 0 success, every check passed; 1 a check failed; 2 bad usage or input;
-3 the machine refused a requirement.
-
-Not in this version: keys.";
+3 the machine refused a requirement.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -53,8 +53,8 @@ Not in this version: keys.";
 #[command(
     name = "palpate",
     version,
-    after_help = NOT_HERE,
-    after_long_help = NOT_HERE,
+    after_help = AFTER_HELP,
+    after_long_help = AFTER_HELP,
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     max_term_width = 100
@@ -84,11 +84,11 @@ pub enum CliCommand {
     Run(RunArgs),
     /// The operator's side alone, on its own host
     #[command(after_help = "Example (the slave listens on 192.0.2.7):\n  \
-        palpate master --connect udp/192.0.2.7:7447,tcp/192.0.2.7:7448")]
+        palpate master --secure keys --connect udp/192.0.2.7:7447,tls/192.0.2.7:7448")]
     Master(SideArgs),
     /// The remote side alone, on its own host
     #[command(after_help = "Example:\n  \
-        palpate slave --listen udp/0.0.0.0:7447,tcp/0.0.0.0:7448")]
+        palpate slave --secure keys --listen udp/0.0.0.0:7447,tls/0.0.0.0:7448")]
     Slave(SideArgs),
     /// The same session in virtual time: as fast as the CPU goes, bit-exact for a seed
     #[command(after_help = "Example:\n  \
@@ -112,7 +112,7 @@ pub enum CliCommand {
     Trial(Box<TrialArgs>),
     /// Measure the link and propose wave impedance, codec and mode, with reasons
     #[command(
-        after_help = "Examples:\n  palpate tune --connect udp/192.0.2.7:7447,tcp/192.0.2.7:7448\n  \
+        after_help = "Examples:\n  palpate tune --secure keys --connect udp/192.0.2.7:7447,tls/192.0.2.7:7448\n  \
         palpate tune --rtt-ms 120 --jitter-ms 4 --loss 0.01 --stiffness 500 --json\n  \
         palpate tune --rtt-ms 120 --atlas runs/atlas"
     )]
@@ -150,6 +150,17 @@ pub enum CliCommand {
     /// Capabilities of this machine, and the command that enables each missing one
     #[command(after_help = "Example:\n  palpate doctor --json")]
     Doctor(DoctorArgs),
+    /// Keys of a secured session: make them, show their fingerprint, trust another host, revoke
+    #[command(after_help = "Example, on each of two hosts:\n  \
+        palpate keys new keys\n  \
+        palpate keys trust keys other-host.pem\n\
+        \nThe first writes keys/host.pem, the certificate that the other host trusts. Both show the fingerprints, \
+        which must be the same on both hosts.")]
+    Keys {
+        /// Action on the keys.
+        #[command(subcommand)]
+        action: KeysAction,
+    },
     /// Build, inspect, check, convert and drape tissue models, meshes and volumes; study which lumps can be felt
     #[command(after_help = "Example:\n  palpate model inspect regular")]
     Model {
@@ -192,6 +203,9 @@ pub struct RunArgs {
     /// Output flags.
     #[command(flatten)]
     pub output: OutputArgs,
+    /// Make no keys for the session: its bus is readable and open to others on its network
+    #[arg(long)]
+    pub insecure: bool,
     /// Console page.
     #[command(flatten)]
     pub console: ConsoleArgs,
@@ -256,7 +270,7 @@ pub struct SideArgs {
     /// Output flags.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Endpoints of the other side to connect to, zenoh style: the UDP one, then the TCP one
+    /// Endpoints of the other side to connect to, zenoh style: the UDP one, then the TCP or TLS one
     #[arg(
         long,
         value_name = "ENDPOINT",
@@ -264,10 +278,13 @@ pub struct SideArgs {
         conflicts_with = "listen"
     )]
     pub connect: Vec<String>,
-    /// Endpoints to listen on, zenoh style: the UDP one, then the TCP one [default: listen on
+    /// Endpoints to listen on, zenoh style: the UDP one, then the TCP or TLS one [default: listen on
     /// network.port and the next on this host (slave), connect to them (master)]
     #[arg(long, value_name = "ENDPOINT", value_delimiter = ',')]
     pub listen: Vec<String>,
+    /// Keys of the session.
+    #[command(flatten)]
+    pub security: SecurityArgs,
     /// Run until stopped, whatever the duration
     #[arg(long)]
     pub until_stopped: bool,

@@ -41,6 +41,7 @@ fn live_session_is_passive_and_leaves_nothing_behind() {
     assert_eq!(summary["passivity"]["violations"], 0, "{summary}");
     assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
     assert_eq!(summary["servo"]["records_lost"], 0, "{summary}");
+    assert_eq!(summary["link"]["secured"], true, "{summary}");
     // missed ticks do not count, so a slow machine takes longer
     assert!(summary["ticks"].as_u64() > Some(2500), "{summary}");
 }

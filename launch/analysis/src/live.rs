@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use palpate_bus::{BusConfig, ConnectionRole};
 use palpate_session::config::Config;
 use palpate_session::input::InputReport;
+use palpate_session::keys::SessionKeys;
 use palpate_session::lab::{self, WIRE_BYTES};
 use palpate_session::run::servo::ServoReport;
 use palpate_session::run::supervise::{SessionStatus, SideStatus};
@@ -52,7 +54,7 @@ pub fn run_session(
         false => None,
     };
     let lost_note = lost_sides_note(&outcome);
-    let mut remarks = vec![outcome.network.clone()];
+    let mut remarks = vec![outcome.network.clone(), link_note(&reports)];
     remarks.extend(late_tick_note(config)?);
     remarks.extend(lost_note.clone());
     remarks.extend(outcome.damage.clone());
@@ -93,6 +95,8 @@ fn outcome_facts(
         (true, true) => Ending::Interrupted,
         (true, false) => Ending::Complete,
     };
+    facts.prefilled.link.secured = secured(reports, 2);
+    facts.demands_seal = !outcome.insecure;
     facts.prefilled.servo = ServoSummary {
         bare_timer_us_p99: outcome.bare_timer_us_p99,
         ..servo(reports, 2)
@@ -147,6 +151,25 @@ fn late_tick_note(config: &Config) -> Result<Option<String>, Failure> {
     })
 }
 
+/// True if frames of all `sides` sides were sealed; none if one of them has no report.
+fn secured(reports: &[&SideReport], sides: usize) -> Option<bool> {
+    let all = reports.iter().all(|report| report.sealed_with.is_some());
+    (reports.len() == sides).then_some(all)
+}
+
+/// Note on the security of the link.
+fn link_note(reports: &[&SideReport]) -> String {
+    let unopened: u64 = reports.iter().map(|of| of.bus.received.unopened).sum();
+    if secured(reports, reports.len()) != Some(true) || reports.is_empty() {
+        return "The link was not secured: whoever reached it could read and command.".into();
+    }
+    let dropped = match unopened {
+        0 => String::new(),
+        count => format!(" {count} other datagrams were dropped."),
+    };
+    format!("The link was secured: TLS, and sealed frames.{dropped}")
+}
+
 /// Note on the sides that were lost, with the way each ended.
 fn lost_sides_note(outcome: &RunOutcome) -> Option<String> {
     let words = |(side, ending): &(Side, String)| {
@@ -177,6 +200,7 @@ pub fn judge_side(
     report: &SideReport,
     folder: &Path,
 ) -> Result<Conclusion, Failure> {
+    let demands_seal = report.secured;
     let path = record::left_in(folder);
     let recording = record::read(&path).map_err(|error| Failure::Refused(error.to_string()))?;
     let mut facts = SessionFacts {
@@ -184,11 +208,17 @@ pub fn judge_side(
         live_parts: Some(Vec::new()),
         ..facts(config, side.name(), &recording.master)?
     };
+    facts.prefilled.link.secured = secured(&[report], 1);
+    facts.demands_seal = demands_seal;
+    let closed = report.revoked.iter();
+    let closed = closed.map(|name| format!("session closed: the key of {name} was revoked"));
+    facts.prefilled.safety.faults.extend(closed);
     facts.prefilled.servo = servo(&[report], 1);
     let recorded = recording.master.len() + recording.slave.len();
     state_unrecorded(&[report], recorded, &mut facts.prefilled);
     facts.prefilled.topology = TopologySummary::of(&recording);
-    let mut remarks = refusals(&[report]);
+    let mut remarks = vec![link_note(&[report])];
+    remarks.extend(refusals(&[report]));
     remarks.extend(peer_change_note(report));
     remarks.extend(report.codec_note.clone());
     remarks.extend(report.input.as_ref().map(InputReport::words));
@@ -201,38 +231,67 @@ pub fn judge_side(
     conclusion::conclude(&evidence, folder)
 }
 
+/// Endpoints and keys of a side, as its flags give them.
+#[derive(Debug, Clone, Copy)]
+pub struct SideLink<'a> {
+    /// Endpoints to connect to.
+    pub connect: &'a [String],
+    /// Endpoints to listen on.
+    pub listen: &'a [String],
+    /// Keys of a secured session.
+    pub keys: Option<&'a SessionKeys>,
+    /// True if endpoints beyond this host are permitted without keys.
+    pub insecure: bool,
+}
+
 /// Returns the bus configuration of a side: endpoints to dial, or to listen at.
 ///
 /// # Errors
-/// [`Failure::Usage`] naming a malformed endpoint.
-pub fn bus_config(
-    connect: &[String],
-    listen: &[String],
-    config: &Config,
-    side: Side,
-) -> Result<BusConfig, Failure> {
+/// [`Failure::Usage`] naming an endpoint that is malformed, or that needs keys.
+pub fn bus_config(link: &SideLink<'_>, config: &Config, side: Side) -> Result<BusConfig, Failure> {
     let (udp, tcp) = (config.network.port, config.network.port + 1);
-    let dials = !connect.is_empty() || (listen.is_empty() && side == Side::Master);
+    let dials = !link.connect.is_empty() || (link.listen.is_empty() && side == Side::Master);
     let (role, flag, endpoints) = match dials {
-        true => (ConnectionRole::Dial, "--connect", connect),
-        false => (ConnectionRole::Listen, "--listen", listen),
+        true => (ConnectionRole::Dial, "--connect", link.connect),
+        false => (ConnectionRole::Listen, "--listen", link.listen),
     };
     let mut session = BusConfig::new(side, role, HOST, udp, tcp);
     session.thread_priority = config.realtime.bus_priority();
+    session.keyring = link.keys.map(|keys| Arc::clone(keys.keyring()));
     for endpoint in endpoints {
         match endpoint.split_once('/') {
             Some(("udp", _)) => session.udp.clone_from(endpoint),
             Some(("tcp", _)) => session.tcp.clone_from(endpoint),
+            // with keys the reliable link is TLS, whichever of both names it has
+            Some(("tls", address)) if link.keys.is_some() => session.tcp = format!("tcp/{address}"),
             _ => {
-                let expected = "expected udp/HOST:PORT and tcp/HOST:PORT";
+                let expected =
+                    "expected udp/HOST:PORT and tcp/HOST:PORT, or tls/HOST:PORT with --secure";
                 return Err(Failure::Usage(format!("{flag} {endpoint}: {expected}")));
             }
+        }
+        if link.keys.is_none() && !link.insecure && !is_loopback(endpoint) {
+            return Err(Failure::Usage(format!("{flag} {endpoint}: {KEYS_NEEDED}")));
         }
     }
     session
         .validate()
         .map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(session)
+}
+
+/// Refusal of an endpoint beyond this host without keys.
+const KEYS_NEEDED: &str = "an endpoint beyond this host needs keys. Make them with `palpate keys new DIR`, exchange \
+    them with the other host by `palpate keys trust DIR PEER.pem`, and add --secure DIR; or add --insecure, and \
+    whoever reaches the endpoint can read and command";
+
+/// True if only this host reaches an endpoint.
+fn is_loopback(endpoint: &str) -> bool {
+    let host = endpoint.split_once('/').map_or("", |(_, address)| address);
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let address: Result<std::net::IpAddr, _> = host.parse();
+    address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
 /// Returns the facts of a live session that its records and its servo loops do not show.

@@ -132,6 +132,8 @@ pub struct SessionFacts {
     /// Parts that a supervisor watched in a live session, each with true if it ran until it was stopped; without it,
     /// nothing is stated about the servo loops.
     pub live_parts: Option<Vec<(&'static str, bool)>>,
+    /// True if the session was to be secured.
+    pub demands_seal: bool,
 }
 
 impl SessionFacts {

@@ -21,7 +21,7 @@ pub use check::{Check, CheckBound};
 
 /// Version of the format of [`Summary`]: major when a key changes, minor when one is added. Each check names its own
 /// unit, which may change with any version.
-pub const SCHEMA: &str = "palpate-summary/1.12";
+pub const SCHEMA: &str = "palpate-summary/1.13";
 
 /// JSON schema of [`Summary`], derived from it. After a change of a field, `PALPATE_SCHEMA=write` and the test
 /// `the_schema_file_matches_the_structs` write the file again.
@@ -145,6 +145,9 @@ pub struct LinkSummary {
     /// Relative error that jitter and loss cause in the received remote force. It compares the force with that over a
     /// link of the constant median age: root mean square of the difference, divided by that of the force.
     pub reconstruction_error: Option<f64>,
+    /// True if both sides, or the one that ran alone, exchanged sealed frames with a trusted host; null in virtual time.
+    #[serde(default)]
+    pub secured: Option<bool>,
 }
 
 /// Energies of the channel, as computed by [`palpate_session::audit`].

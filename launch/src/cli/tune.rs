@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::session_flags::{number, within};
-use super::{OutputArgs, SessionArgs};
+use super::{OutputArgs, SecurityArgs, SessionArgs};
 
 /// Link, and tissue to be felt through it.
 #[derive(Debug, Clone, Args)]
@@ -15,10 +15,13 @@ pub struct TuneArgs {
     /// a measurement.
     #[command(flatten)]
     pub session: SessionArgs,
-    /// Endpoints of a running slave, zenoh style: the UDP one, then the TCP one; nobody holds the handle
+    /// Endpoints of a running slave, zenoh style: the UDP one, then the TCP or TLS one; nobody holds the handle
     /// meanwhile, so it stands still [default: the bus on this machine]
     #[arg(long, value_name = "ENDPOINT", value_delimiter = ',')]
     pub connect: Vec<String>,
+    /// Keys of the running slave's session.
+    #[command(flatten)]
+    pub security: SecurityArgs,
     /// Length of the measurement of a running slave, in seconds; `--duration` sets it as well [default: 5]
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub seconds: Option<f64>,

@@ -6,11 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use palpate_analysis::live::SideLink;
 use palpate_analysis::{Failure, live, output, realtime_check};
 use palpate_console::Console;
 use palpate_console::serve::{self, NO_FOXGLOVE};
 use palpate_session::config::Config;
 use palpate_session::input;
+use palpate_session::keys::SessionKeys;
 use palpate_session::lab::VirtualSession;
 use palpate_session::monitor::controller::{SessionController, SessionSides};
 use palpate_session::monitor::ipc;
@@ -40,6 +42,9 @@ pub(super) fn run(arguments: &RunArgs) -> Result<CommandOutcome, Failure> {
     let folder = output::folder(wanted.chosen(), &config.name, output::SESSION)?;
     let stop = interrupt::on_ctrl_c()?;
     let controller = SessionController::new(&config, SessionSides::Both, &stop);
+    controller
+        .latest_state()
+        .announce_security(!arguments.insecure);
     let console = serve::serve(
         &arguments.console.serve_options(),
         &config,
@@ -49,6 +54,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<CommandOutcome, Failure> {
     let options = RunOptions {
         out: folder.clone(),
         controller: console.is_some().then_some(controller),
+        insecure: arguments.insecure,
         stop,
     };
     let progress = TerminalProgress::status_line("run", wanted.is_silent());
@@ -81,6 +87,9 @@ fn check_input_device(config: &Config) -> Result<(), Failure> {
 /// As [`run`].
 pub(super) fn side(arguments: &SideArgs, side: Side) -> Result<CommandOutcome, Failure> {
     let config = arguments.session.config()?;
+    let keys = arguments.security.keys()?;
+    let link = side_link(arguments, keys.as_ref());
+    let session = live::bus_config(&link, &config, side)?;
     let wanted = &arguments.output;
     if !arguments.status_lines {
         // a supervisor has checked already
@@ -97,7 +106,8 @@ pub(super) fn side(arguments: &SideArgs, side: Side) -> Result<CommandOutcome, F
     let options = SideOptions {
         side,
         out: folder.clone(),
-        session: live::bus_config(&arguments.connect, &arguments.listen, &config, side)?,
+        session,
+        keys,
         ticks_max: (!arguments.until_stopped).then_some(ticks),
         status_lines: arguments.status_lines,
         console: link,
@@ -123,10 +133,23 @@ pub(super) fn side(arguments: &SideArgs, side: Side) -> Result<CommandOutcome, F
         serve::write_log(console, &folder)?;
     }
     let concluded = live::judge_side(&config, side, &report, &folder)?;
+    let revoked = report.revoked.as_ref();
+    let revoked =
+        revoked.map(|name| format!("the session was closed: the key of {name} was revoked"));
     Ok(CommandOutcome {
-        warning: report.codec_note.clone(),
+        warning: revoked.or_else(|| report.codec_note.clone()),
         ..CommandOutcome::from_session(&concluded, wanted, &folder)?
     })
+}
+
+/// Endpoints and keys of a side.
+fn side_link<'a>(arguments: &'a SideArgs, keys: Option<&'a SessionKeys>) -> SideLink<'a> {
+    SideLink {
+        connect: &arguments.connect,
+        listen: &arguments.listen,
+        keys,
+        insecure: arguments.security.insecure,
+    }
 }
 
 /// Console of a side that runs alone, if any, and that side's end of the ipc link to it or to its
@@ -152,6 +175,9 @@ fn side_console(
         };
     }
     let controller = SessionController::new(config, SessionSides::RemoteElsewhere, stop);
+    controller
+        .latest_state()
+        .announce_security(arguments.security.secure.is_some());
     let Some(console) = serve::serve(
         &arguments.console.serve_options(),
         config,
@@ -187,7 +213,7 @@ mod tests {
         config: &Config,
         side: Side,
     ) -> Result<palpate_bus::BusConfig, Failure> {
-        live::bus_config(&arguments.connect, &arguments.listen, config, side)
+        live::bus_config(&side_link(arguments, None), config, side)
     }
 
     #[test]
@@ -205,8 +231,9 @@ mod tests {
     #[test]
     fn endpoints_are_accepted_in_one_or_two_flags() {
         let config = Config::default();
-        let one = arguments(&["--connect", "tcp/192.0.2.7:5,udp/192.0.2.7:4"]);
+        let one = arguments(&["--insecure", "--connect", "tcp/192.0.2.7:5,udp/192.0.2.7:4"]);
         let two = arguments(&[
+            "--insecure",
             "--connect",
             "udp/192.0.2.7:4",
             "--connect",
@@ -219,12 +246,28 @@ mod tests {
                 ("udp/192.0.2.7:4", "tcp/192.0.2.7:5")
             );
         }
-        let listening = arguments(&["--listen", "tcp/192.0.2.7:5,udp/192.0.2.7:4"]);
+        let listening = arguments(&["--insecure", "--listen", "tcp/192.0.2.7:5,udp/192.0.2.7:4"]);
         let session_of = session(&listening, &config, Side::Master).expect("good endpoints");
         assert_eq!(
             (session_of.role, session_of.side, &*session_of.node),
             (ConnectionRole::Listen, Side::Master, "master")
         );
+        let open = arguments(&["--listen", "udp/0.0.0.0:7447,tcp/0.0.0.0:7448"]);
+        let error = session(&open, &config, Side::Slave).expect_err("no keys");
+        assert_eq!(error.exit_code(), 2);
+        let error = error.to_string();
+        for part in [
+            "--listen udp/0.0.0.0:7447",
+            "palpate keys new",
+            "palpate keys trust",
+            "--insecure",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+        for here in ["127.0.0.3", "localhost", "[::1]"] {
+            let flags = format!("udp/{here}:7447,tcp/{here}:7448");
+            assert!(session(&arguments(&["--listen", &flags]), &config, Side::Slave).is_ok());
+        }
         let bad = arguments(&["--connect", "192.0.2.7"]);
         let error = session(&bad, &config, Side::Master)
             .expect_err("no scheme")

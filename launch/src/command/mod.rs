@@ -8,6 +8,7 @@ mod bench;
 mod doctor;
 mod identify;
 mod interrupt;
+mod keys;
 mod lab;
 mod live;
 mod model;
@@ -130,6 +131,7 @@ pub fn dispatch(command: CliCommand) -> Result<CommandOutcome, Failure> {
         CliCommand::BenchEcho(ports) => bench::echo(ports),
         CliCommand::BenchStart(at) => bench::first_tick(&at),
         CliCommand::Doctor(arguments) => doctor::doctor(&arguments),
+        CliCommand::Keys { action } => keys::keys(&action),
         CliCommand::Model { action, .. } => model::model(&action),
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use palpate_analysis::live::SideLink;
 use palpate_analysis::{Failure, output};
 use palpate_session::config::Config;
 use palpate_study::tune::measure::{
@@ -93,7 +94,14 @@ fn link_estimate(
     } else {
         progress.set_status("the slave at --connect");
         let listening_s = arguments.listening_s().map_err(Failure::Usage);
-        let link = listening_s.and_then(|s| remote(&arguments.connect, s, config, folder, stop));
+        let keys = arguments.security.keys()?;
+        let link = SideLink {
+            connect: &arguments.connect,
+            listen: &[],
+            keys: keys.as_ref(),
+            insecure: arguments.security.insecure,
+        };
+        let link = listening_s.and_then(|s| remote(&link, s, config, folder, stop));
         (link, "slave at --connect")
     };
     match link {

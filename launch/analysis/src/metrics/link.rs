@@ -50,6 +50,7 @@ pub fn measure(traces: &Traces<'_>, tally: &Tally, facts: &SessionFacts) -> Link
         age_ms_p50: age_ms(traces, 0.5),
         age_ms_p999: age_ms(traces, 0.999),
         reconstruction_error: reconstruction_error(traces),
+        secured: facts.prefilled.link.secured,
     }
 }
 

@@ -183,6 +183,9 @@ impl Summary {
             let name = format!("the {part} ran to the end");
             checks.push(Check::is_true(&name, Some(ran)));
         }
+        if facts.demands_seal {
+            checks.push(Check::is_true("link is secured", self.link.secured));
+        }
         if facts.only_side.is_none() {
             self.state_judgement(&mut checks);
             if limits.passive && !limits.forged {

@@ -120,6 +120,9 @@ export class Controls {
     this.facts = session ?? {};
     const { name, pointer, modes, link, impedance_nspm, duration_s, twin } = this.facts;
     at("session").textContent = `${name ?? ""}${twin ? ` · twin ${twin}` : ""}${duration_s ? ` · ${duration_s} s` : ""} · ${version}`;
+    const { secured } = this.facts;
+    Object.assign(at("security"), { textContent: secured ? "link secured" : "LINK NOT SECURED", hidden: typeof secured !== "boolean" })
+      .dataset.mood = secured ? "good" : "bad";
     document.body.dataset.pointer = String(Boolean(pointer));
     this.pointer.canvas.dataset.pointer = String(Boolean(pointer));
     at("mode").replaceChildren(...(modes ?? []).map(({ name, now }) => new Option(MODE(name, now), name)));

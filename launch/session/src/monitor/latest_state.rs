@@ -132,6 +132,11 @@ impl LatestState {
         self.update_facts(|facts| facts["ending"] = serde_json::json!({ "folder": folder }));
     }
 
+    /// Announces to every page whether the link of the session is secured.
+    pub fn announce_security(&self, secured: bool) {
+        self.update_facts(|facts| facts["secured"] = secured.into());
+    }
+
     /// State of a session: the first, or the second for any other number.
     #[must_use]
     pub fn session(&self, number: usize) -> &LatestSessionState {

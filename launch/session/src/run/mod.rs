@@ -10,6 +10,7 @@ pub mod allocation;
 pub mod bare_timer;
 pub mod clocked;
 pub mod command_state;
+mod connect;
 pub mod crtk_publisher;
 pub mod handle_source;
 pub mod realtime;
@@ -73,6 +74,15 @@ pub enum RunError {
     Owned {
         /// Reason that the other side gives.
         reason: String,
+    },
+    /// The keys of a session cannot be used.
+    #[error(transparent)]
+    Keys(#[from] crate::keys::KeyFolderError),
+    /// A key was revoked before the session began.
+    #[error("the key of {name} was revoked")]
+    Revoked {
+        /// Name of the host or the guest.
+        name: String,
     },
     /// A side ended before the session began.
     #[error("the {side} ended before the session began: {ending}")]

@@ -14,19 +14,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, Thread};
 
-use palpate_bus::{Bus, BusConfig, BusCounts, BusError, BusSession};
+use palpate_bus::{Bus, BusConfig, BusCounts};
 use palpate_port::inbox::RunIds;
 use palpate_slave::robot::Robot;
 use palpate_transport::clock::{Clock as _, MonotonicClock, sleep_for};
-use palpate_transport::codec::{AgreedCodec, CodecParams};
+use palpate_transport::codec::CodecParams;
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::mailbox::{LatestReader, LatestWriter, RingReceiver, latest, ring};
+use palpate_transport::mailbox::{LatestReader, RingReceiver, latest, ring};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::agreement::TermsExchange;
 use super::command_state::CommandState;
+use super::connect::{Inbound, connect, revoked};
 use super::crtk_publisher::{CrtkPublisher, ServoSnapshot};
 use super::servo::{ServoChannels, ServoOutputs, ServoReport, servo};
 use super::{RunError, file_error, handle_source};
@@ -34,6 +34,7 @@ use crate::config::Config;
 use crate::edits::live::{self, EditPort, EditRecords};
 use crate::files;
 use crate::input::input_thread::{InputReport, InputThread};
+use crate::keys::SessionKeys;
 use crate::lab;
 use crate::monitor::coupling_change::CouplingChange;
 use crate::monitor::side_monitor::{MonitorCells, SideMonitor, SnapshotSender};
@@ -52,6 +53,8 @@ pub struct SideOptions {
     pub out: PathBuf,
     /// Bus configuration to reach the other side.
     pub session: BusConfig,
+    /// Keys of a secured session, which ends when one of them is revoked.
+    pub keys: Option<SessionKeys>,
     /// Ticks to run; `None` runs until it is stopped.
     pub ticks_max: Option<u64>,
     /// True to write the newest record to stdout as a line of JSON, for a supervisor.
@@ -81,6 +84,15 @@ pub struct SideReport {
     /// Reason why the recording ended before the side, such as a full disk.
     #[serde(default)]
     pub recording_failure: Option<String>,
+    /// True if the session was to be secured.
+    #[serde(default)]
+    pub secured: bool,
+    /// Trusted host with which the frames were sealed; none if the session was not secured.
+    #[serde(default)]
+    pub sealed_with: Option<String>,
+    /// Name of the key whose revocation closed the session.
+    #[serde(default)]
+    pub revoked: Option<String>,
 }
 
 /// Status of a running side for its supervisor, one line of JSON each time.
@@ -103,11 +115,8 @@ pub(super) const RECORDS_WAITING: usize = 8192;
 /// Time between two polls of the slow threads \[ns\].
 pub(super) const POLL_PERIOD: Span = Span(10_000_000);
 
-/// Longest time for connecting, and then for the agreement, before a side gives up \[ns\]; ours. The other side may
-/// still be loading its tissue, which takes some ten times as long on a busy machine.
-pub(super) const PEER_WAIT: Span = Span(20_000_000_000);
-
-type Inbound = Option<(HapticFrame, Time)>;
+/// Polls between two looks into the folder of the keys: 0.2 s.
+const REVOCATION_POLLS: u32 = 20;
 
 /// Runs one side until it is stopped or has run its ticks; none if it was stopped before it found the other side.
 ///
@@ -167,7 +176,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
         monitor,
         input,
     };
-    let input = outputs.until_ended(&servo_thread, newest, &bus, options);
+    let (input, revoked) = outputs.until_ended(&servo_thread, newest, &bus, options);
     let servo = join("servo", servo_thread)?;
     drop(ending);
     join("sender", sending)?;
@@ -180,6 +189,9 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
         codec_note: agreed.note.map(|note| note.to_string()),
         input,
         recording_failure: recorded.err().map(|error| error.to_string()),
+        secured: options.keys.is_some(),
+        sealed_with: bus.session().sealed_with(),
+        revoked,
     };
     write(&report, &options.out.join(SIDE_REPORT)).map(|()| Some(report))
 }
@@ -227,57 +239,6 @@ fn begin_recording(
         &options.out.join(RECORDING),
         &description,
     )?)
-}
-
-/// Connection to the other side, after the agreement.
-struct ConnectedPeer {
-    bus: Bus,
-    /// Serves the terms as long as the side runs; it must end before the bus.
-    terms: TermsExchange,
-    agreed: AgreedCodec,
-}
-
-/// Opens the bus, whose receiving thread writes every frame that is newer than the last, and agrees with the other
-/// side; none if this side is stopped before.
-fn connect(
-    config: &Config,
-    options: &SideOptions,
-    mut inbound: LatestWriter<Inbound>,
-    command_state: &Arc<CommandState>,
-) -> Result<Option<ConnectedPeer>, RunError> {
-    let Some(session) = open_session(options)? else {
-        return Ok(None);
-    };
-    let write = move |frame: &HapticFrame, received: Time| inbound.write(Some((*frame, received)));
-    let bus = Bus::over_session(session, &options.session, write)?;
-    let mut terms = TermsExchange::serve(&bus, config, options.side, command_state)?;
-    let agreed = wait_for_peer(&bus, &mut terms, options)?;
-    Ok(agreed.map(|agreed| ConnectedPeer { bus, terms, agreed }))
-}
-
-/// Waits until the other side is present and agrees; none if this side is stopped before.
-fn wait_for_peer(
-    bus: &Bus,
-    agreement: &mut TermsExchange,
-    options: &SideOptions,
-) -> Result<Option<AgreedCodec>, RunError> {
-    let clock = MonotonicClock;
-    let started = clock.now();
-    while !options.stop.load(Ordering::Relaxed) {
-        // a side that refuses our terms may have gone before its stream was seen here
-        agreement.check_peer_terms()?;
-        if bus.wait_ready(POLL_PERIOD)
-            && let Some(agreed) = agreement.negotiate()?
-        {
-            return Ok(Some(agreed));
-        }
-        // a side without an end waits until it is stopped
-        if options.ticks_max.is_some() && clock.now() - started > PEER_WAIT {
-            let waited_s = PEER_WAIT.s();
-            return Err(RunError::NoPeer { waited_s });
-        }
-    }
-    Ok(None)
 }
 
 /// Tick of a side together with the device that it drives.
@@ -415,31 +376,6 @@ fn slave_tick(config: &Config, cells: MonitorCells) -> Result<Prepared, RunError
     })
 }
 
-/// Opens the session; none if this side is stopped before. A connecting side retries for [`PEER_WAIT`]: on a busy
-/// machine the other may still be loading its tissue.
-fn open_session(options: &SideOptions) -> Result<Option<BusSession>, RunError> {
-    let begun = MonotonicClock.now();
-    let mut attempt = options.session.clone();
-    while !options.stop.load(Ordering::Relaxed) {
-        let opened = BusSession::open(&attempt);
-        let Err(BusError::Unreachable { endpoints, .. }) = opened else {
-            return Ok(Some(opened?));
-        };
-        let waited = MonotonicClock.now() - begun;
-        // the last attempt is shorter, so that a side never connects for longer than documented
-        attempt.connect_timeout = attempt.connect_timeout.min(PEER_WAIT - waited);
-        if attempt.connect_timeout < POLL_PERIOD {
-            let waited_ms = waited.ms().round();
-            let unreachable = BusError::Unreachable {
-                endpoints,
-                waited_ms,
-            };
-            return Err(unreachable.into());
-        }
-    }
-    Ok(None)
-}
-
 fn spawn_sender(
     bus: Arc<Bus>,
     mut frames: LatestReader<HapticFrame>,
@@ -504,19 +440,24 @@ struct SnapshotOutputs {
 
 impl SnapshotOutputs {
     /// Shows the newest snapshot until the servo loop has ended, also to a supervisor. Passes the servo's estimate
-    /// of the other side's clock to the bus, which judges the age of frames by it. Returns the report on the input
-    /// device.
+    /// of the other side's clock to the bus, which judges the age of frames by it. Stops the side when a key is
+    /// revoked. Returns the report on the input device, and the name of that key.
     fn until_ended(
         mut self,
         servo: &JoinHandle<ServoReport>,
         mut newest: LatestReader<ServoSnapshot>,
         bus: &Bus,
         options: &SideOptions,
-    ) -> Option<InputReport> {
-        let mut polls = 0u32;
+    ) -> (Option<InputReport>, Option<String>) {
+        let (mut polls, mut lost_trust) = (0u32, None);
         while !servo.is_finished() {
             sleep_for(POLL_PERIOD);
             polls += 1;
+            if polls.is_multiple_of(REVOCATION_POLLS) && lost_trust.is_none() {
+                lost_trust = revoked(options);
+                let stop = lost_trust.is_some() || options.stop.load(Ordering::Relaxed);
+                options.stop.store(stop, Ordering::Relaxed);
+            }
             let Some(snapshot) = newest.read_new().copied() else {
                 continue;
             };
@@ -543,7 +484,7 @@ impl SnapshotOutputs {
                 let _ = writeln!(std::io::stdout(), "{line}");
             }
         }
-        self.input.map(InputThread::stop)
+        (self.input.map(InputThread::stop), lost_trust)
     }
 }
 

@@ -23,10 +23,11 @@ use palpate_transport::link::LinkParams;
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Span, Time};
 
-use super::side::{PEER_WAIT, SIDE_REPORT, SideReport, StatusLine, console_error};
+use super::connect::PEER_WAIT;
+use super::side::{SIDE_REPORT, SideReport, StatusLine, console_error};
 use super::{RunError, file_error};
 use crate::config::Config;
-use crate::files;
+use crate::{files, keys};
 use crate::monitor::controller::{LinkOrder, SessionController};
 use crate::netlab::{LinkDirection, NetLab};
 use crate::record::{self, RECORDING, RecordError, Recording};
@@ -39,6 +40,8 @@ pub struct RunOptions {
     pub out: PathBuf,
     /// Controller of its console, if any.
     pub controller: Option<Arc<SessionController>>,
+    /// True to run without keys: the bus is readable and open.
+    pub insecure: bool,
     /// Set when the session must end before its time.
     pub stop: Arc<AtomicBool>,
 }
@@ -72,6 +75,8 @@ pub struct RunOutcome {
     pub emulator_ran: Option<bool>,
     /// True if the session was stopped before its end.
     pub interrupted: bool,
+    /// True if the sides ran without keys.
+    pub insecure: bool,
 }
 
 /// Status of both sides, for a status line.
@@ -151,6 +156,10 @@ pub fn supervise(
     // creation fails if it exists, so that only own files are removed later
     let folder = parts(&options.out);
     fs::create_dir(&folder).map_err(file_error(&folder))?;
+    if !options.insecure {
+        // for this session alone; removed with the folder
+        keys::make_pair(&folder.join(KEYS), SIDE_NAMES)?;
+    }
     let lab = NetLab::build(config)?;
     let network = lab.explanation.clone();
     let file = options.out.join("config.toml");
@@ -210,6 +219,7 @@ pub fn supervise(
         network,
         emulator_ran,
         interrupted,
+        insecure: options.insecure,
     })
 }
 
@@ -322,6 +332,12 @@ fn start(
     for endpoint in lab.endpoints(side) {
         command.arg(reach).arg(endpoint);
     }
+    match options.insecure {
+        true => command.arg("--insecure"),
+        false => command
+            .arg("--secure")
+            .arg(parts(&options.out).join(KEYS).join(side.name())),
+    };
     if side == Side::Slave {
         command.arg("--until-stopped");
     }
@@ -467,6 +483,12 @@ impl SideProcesses {
         lost
     }
 }
+
+/// Folder of the keys of both sides, in that of the session.
+const KEYS: &str = "keys";
+
+/// Names of the hosts of both sides.
+const SIDE_NAMES: [&str; 2] = ["master", "slave"];
 
 /// Folder of the recordings of both sides in that of their session, until they are merged; of a session that was
 /// killed it stays.

@@ -98,6 +98,7 @@ pub(super) fn fill(
     let options = RunOptions {
         out,
         controller: None,
+        insecure: false,
         stop: Arc::clone(stop),
     };
     let (concluded, _) = live::run_session(&config, &options, &NoProgress, false)?;

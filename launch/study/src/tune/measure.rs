@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use palpate_analysis::live::SideLink;
 use palpate_analysis::progress::Progress;
 use palpate_analysis::{Failure, live, output};
 use palpate_master::device::grip::Grip;
@@ -126,7 +127,7 @@ pub fn local(stop: &AtomicBool) -> Result<LinkEstimate, Failure> {
 /// # Errors
 /// [`Failure::Refused`] if no frame came back.
 pub fn remote(
-    connect: &[String],
+    link: &SideLink<'_>,
     duration_s: f64,
     config: &Config,
     folder: &Path,
@@ -138,7 +139,8 @@ pub fn remote(
     let options = SideOptions {
         side: Side::Master,
         out: folder.to_owned(),
-        session: live::bus_config(connect, &[], &config, Side::Master)?,
+        session: live::bus_config(link, &config, Side::Master)?,
+        keys: link.keys.cloned(),
         ticks_max: Some((config.duration_s / PERIOD.s()).round() as u64),
         status_lines: false,
         console: None,
