@@ -28,6 +28,7 @@ launch/session/src/run/allocation.rs::held_bytes: `palpate bench` measures the m
 sim-twin/fem/src/explicit/mod.rs::collapses: `palpate bench` has the goal that no cell falls in
 sim-twin/fem/src/explicit/mod.rs::squeezed_added_mass_kg: `palpate bench` measures the mass that a step adds
 sim-twin/fem/src/predictor.rs::ContactSolver: its criterion bench and its fuzz target drive it
+launch/session/src/keys.rs::make_pair: `palpate bench` times the secured bus without a session
 transport/bus/src/stream.rs::FramePublisher: `palpate bench` times the bus without a session
 transport/bus/src/stream.rs::FrameSubscription: `palpate bench` times the bus without a session
 transport/bus/src/stream.rs::frame_publisher: `palpate bench` times the bus without a session

@@ -27,11 +27,11 @@ use super::connect::PEER_WAIT;
 use super::side::{SIDE_REPORT, SideReport, StatusLine, console_error};
 use super::{RunError, file_error};
 use crate::config::Config;
-use crate::{files, keys};
 use crate::monitor::controller::{LinkOrder, SessionController};
 use crate::netlab::{LinkDirection, NetLab};
 use crate::record::{self, RECORDING, RecordError, Recording};
 use crate::run::bare_timer::BareTimer;
+use crate::{files, keys};
 
 /// Options of a supervisor besides the configuration.
 #[derive(Debug, Clone)]

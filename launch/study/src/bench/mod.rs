@@ -204,7 +204,7 @@ impl BenchReport {
     }
 }
 
-fn bus_rows(condition: &str, bus: &BusComparison) -> [String; 3] {
+fn bus_rows(condition: &str, bus: &BusComparison) -> [String; 5] {
     [
         row(
             &format!("raw UDP round trip, {condition}"),
@@ -220,6 +220,12 @@ fn bus_rows(condition: &str, bus: &BusComparison) -> [String; 3] {
             "{:<34}{:>9.2}{:>9}{:>9.2}",
             "  ratio", bus.ratio_p50, "", bus.ratio_p99
         ),
+        row(
+            &format!("sealed round trip, {condition}"),
+            &bus.sealed,
+            bus.sealed_lost,
+        ),
+        format!("{:<34}{:>9.2}", "  ratio to plain", bus.sealed_ratio_p50),
     ]
 }
 
@@ -285,7 +291,10 @@ mod tests {
             },
             lost,
         };
-        let compared = |zenoh| BusComparison::of(trips([20.0, 50.0], 0), trips(zenoh, 1), true);
+        let compared = |zenoh: [f64; 2]| {
+            let (plain, sealed) = (trips(zenoh, 1), trips(zenoh, 0));
+            BusComparison::of(trips([20.0, 50.0], 0), plain, sealed, true)
+        };
         let mut report = BenchReport {
             bus: Some(LoadConditions {
                 quiet: compared([50.0, 150.0]),
@@ -293,7 +302,7 @@ mod tests {
             }),
             ..BenchReport::default()
         };
-        assert_eq!(report.goals().count(), 4);
+        assert_eq!(report.goals().count(), 6);
         assert!(report.goals().all(|goal| goal.held), "{}", report.table());
         if let Some(bus) = &mut report.bus {
             bus.busy = compared([51.0, 151.0]);
