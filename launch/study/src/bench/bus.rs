@@ -209,7 +209,7 @@ fn note_answers(session: &BusSession, slots: Slots) -> Result<FrameSubscription,
             slot.store((received.0 - frame.sent_ns).max(1), Ordering::Relaxed);
         }
     };
-    let answers = session.subscribe_frames(Side::Slave, Span(i64::MAX), now, note);
+    let answers = session.subscribe_frames(Side::Slave, Span(i64::MAX), now, proven, note);
     answers.map_err(refusal)
 }
 
