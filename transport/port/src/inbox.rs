@@ -33,6 +33,9 @@ pub enum PeerRun {
     New,
 }
 
+/// Most by which the delay of the first frame may exceed that of a later one: the longest delay of a session.
+const DELAY_CHANGE_MAX: Span = Span(2_000_000_000);
+
 /// Newest frame of the other side, and the estimate of its clock.
 #[derive(Debug, Clone, Default)]
 pub struct Inbox {
@@ -42,6 +45,8 @@ pub struct Inbox {
     newest: HapticFrame,
     received: Time,
     count: u64,
+    /// Sending and arrival of the first frame that was used of this run of the sender, each on its own clock.
+    first: (Time, Time),
     /// True if the frame of the last tick was refused.
     refused: bool,
     sync: ClockSync,
@@ -94,6 +99,9 @@ impl Inbox {
             self.sync = ClockSync::default();
         }
         if frame.peer_session == self.own {
+            if self.newest.sequence == 0 {
+                self.first = (Time(frame.sent_ns), received);
+            }
             self.sync.on_frame(&frame, received);
             self.newest = frame;
             self.received = received;
@@ -109,13 +117,20 @@ impl Inbox {
             && frame.peer_session == last.peer_session
             && frame.sequence > last.sequence
             && last.sequence > 0;
-        let steps = || {
-            // the sender skips no number for a tick that it missed, so that silence counts too
-            let sent_s = (frame.sequence - last.sequence) as f64 * PERIOD.s();
-            let passed_s = sent_s.max((received - self.received).s());
-            can_follow(frame, last, coupling, passed_s)
-        };
+        let steps = || can_follow(frame, last, coupling, self.passed_s(frame, received));
         frame.is_plausible() && has_device_values(frame, coupling) && (!follows || steps())
+    }
+
+    /// Time that the sender had since the newest frame \[s\]. Frames may arrive closer together than they were sent, and a
+    /// codec leaves frames out. So the times of sending count, in all at most those of arrival and [`DELAY_CHANGE_MAX`].
+    fn passed_s(&self, frame: &HapticFrame, received: Time) -> f64 {
+        let (first_sent, first_received) = self.first;
+        let sent = |frame: &HapticFrame| Time(frame.sent_ns);
+        let had = Time(self.newest.sent_ns) - first_sent;
+        let most_s = 1.01 * (received - first_received).s() + DELAY_CHANGE_MAX.s() - had.s();
+        let sent_s = (sent(frame) - sent(&self.newest)).s().min(most_s);
+        let counted_s = (frame.sequence - self.newest.sequence) as f64 * PERIOD.s();
+        sent_s.max(counted_s).max((received - self.received).s())
     }
 
     /// True if the frame of the last tick was refused, as no declared device can have sent it.
@@ -313,6 +328,38 @@ mod tests {
         let _ = accept(&mut inbox, Some((echo, Time(1700 * MS))));
         assert!(inbox.is_stale(Time(1700 * MS), 0.05, 0.5), "sent 0.6 s ago");
         assert!(!inbox.is_stale(Time(1700 * MS), 0.05, 0.7));
+    }
+
+    /// A frame at a place on x \[m\], sent at a time.
+    fn at_place(sequence: u64, sent_ms: i64, x_m: f64) -> HapticFrame {
+        let mut frame = frame(7, 1, sequence);
+        (frame.sent_ns, frame.position_m[0]) = (sent_ms * MS, x_m);
+        frame
+    }
+
+    #[test]
+    fn step_that_no_device_makes_is_refused_until_it_had_time_for_it() {
+        let mut inbox = inbox();
+        let _ = accept(&mut inbox, Some((at_place(1, 0, 0.0), Time(0))));
+        let _ = accept(&mut inbox, Some((at_place(2, 1, 0.1), Time(MS))));
+        assert!(inbox.refused() && inbox.newest().sequence == 1);
+        // 0.1 m at 5 m/s
+        let _ = accept(&mut inbox, Some((at_place(25, 24, 0.1), Time(24 * MS))));
+        assert!(!inbox.refused() && inbox.newest().sequence == 25);
+    }
+
+    #[test]
+    fn frames_of_a_codec_that_arrive_together_are_not_refused() {
+        let mut inbox = inbox();
+        let _ = accept(&mut inbox, Some((at_place(1, 0, 0.0), Time(80 * MS))));
+        // 50 ms without a frame that is worth it, and 30 ms less delay
+        let _ = accept(&mut inbox, Some((at_place(2, 50, 0.2), Time(100 * MS))));
+        assert!(!inbox.refused());
+        // times of sending that run ahead of those of arrival give no more than 2 s in all
+        let _ = accept(&mut inbox, Some((at_place(3, 1900, 8.0), Time(101 * MS))));
+        assert!(!inbox.refused());
+        let _ = accept(&mut inbox, Some((at_place(4, 3800, 0.0), Time(102 * MS))));
+        assert!(inbox.refused());
     }
 
     #[test]
