@@ -4,6 +4,7 @@ mod load_monitor;
 mod ports;
 mod sides;
 
+use std::net::UdpSocket;
 use std::path::Path;
 use std::process::Command;
 
@@ -51,8 +52,37 @@ fn hosts(root: &Path) -> [String; 2] {
     folders
 }
 
+/// Attacker in the path of the datagrams to the slave: it passes each on, and after every tenth sends the last ten
+/// again, one of them changed. Returns its port.
+fn replaying_relay(slave: u16) -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let port = socket.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        let (mut master, mut kept, mut buffer) = (None, Vec::new(), [0; 2048]);
+        while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+            let bytes = &mut buffer[..length];
+            if from.port() == slave {
+                let _ = master.map(|master| socket.send_to(bytes, master));
+                continue;
+            }
+            master = Some(from);
+            let to_slave = |bytes: &[u8]| {
+                let _ = socket.send_to(bytes, ("127.0.0.1", slave));
+            };
+            to_slave(bytes);
+            kept.push(bytes.to_vec());
+            if kept.len() == 10 {
+                kept.drain(..).for_each(|copy: Vec<u8>| to_slave(&copy));
+                bytes[length / 2] ^= 1;
+                to_slave(bytes);
+            }
+        }
+    });
+    port
+}
+
 #[test]
-fn sides_with_keys_run_sealed_and_strangers_do_not_get_in() {
+fn sides_with_keys_run_sealed_while_an_attacker_replays() {
     let (root, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
     let [operator, robot] = hosts(root.path());
     let [near, far, wrong] = ["near", "far", "wrong"].map(|name| root.path().join(name));
@@ -60,12 +90,17 @@ fn sides_with_keys_run_sealed_and_strangers_do_not_get_in() {
     let slave = slave(&far, &ports, &["--secure", &robot]);
     // a master without keys
     let stranger = side("master", &wrong, &ports, &["--duration", "1"]);
-    let master = side(
-        "master",
-        &near,
-        &ports,
-        &["--secure", &operator, "--duration", "3"],
-    );
+    let (relay, streams) = (replaying_relay(ports.datagrams()), ports.streams());
+    let endpoints = format!("udp/127.0.0.1:{relay},tls/127.0.0.1:{streams}");
+    let through_it = [
+        "--secure",
+        &operator,
+        "--connect",
+        &endpoints,
+        "--duration",
+        "3",
+    ];
+    let master = side("master", &near, &ports, &through_it);
     let ended = master.end();
     slave.interrupt();
     let also = slave.end();
@@ -76,6 +111,11 @@ fn sides_with_keys_run_sealed_and_strangers_do_not_get_in() {
         assert_eq!(summary["link"]["secured"], true, "{summary}");
         assert_eq!(summary["servo"]["allocations"], 0, "{summary}");
     }
+    let report = std::fs::read_to_string(far.join("side.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    let received = &report["bus"]["received"];
+    assert!(received["duplicate"].as_u64() > Some(500), "{received}");
+    assert!(received["unopened"].as_u64() > Some(50), "{received}");
     let stranger = stranger.end();
     assert_eq!(stranger.code, Some(3), "{}", stranger.stderr);
 }

@@ -146,7 +146,6 @@ pub struct LinkSummary {
     /// link of the constant median age: root mean square of the difference, divided by that of the force.
     pub reconstruction_error: Option<f64>,
     /// True if both sides, or the one that ran alone, exchanged sealed frames with a trusted host; null in virtual time.
-    #[serde(default)]
     pub secured: Option<bool>,
 }
 

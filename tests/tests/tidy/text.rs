@@ -299,7 +299,6 @@ const BANNED: [(&str, &str); 35] = [
     ("rode", "a noun of the field"),
     ("said", "reply"),
     ("says", "a noun of the field"),
-    ("seal", "checksum"),
     ("seam", "hanging nodes"),
     ("shelf", "recording library"),
     ("sill", "ipc"),

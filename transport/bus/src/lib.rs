@@ -42,6 +42,7 @@ use command::SentCommands;
 
 pub use bus::{Bus, BusCounts, PeerWatch};
 pub use config::{BusConfig, ConnectionRole, prepare_process};
+pub use seal::time_seal;
 use sealed_link::SealedLink;
 
 /// Namespace of all topics.

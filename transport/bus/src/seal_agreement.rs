@@ -2,8 +2,8 @@
 //!
 //! Each side sends an ephemeral X25519 key, signed by the key of its host, which the other side has pinned. So keys are
 //! fresh at each start, and agreed with a trusted peer whatever carries the query. A line is `palpate-seal/1`, name of
-//! the host, ephemeral key and signature in hexadecimal digits. Source: ours; the exchange is that of SIGMA
-//! (Krawczyk 2003) without its MAC: both lines and both pinned keys go into the derivation.
+//! the host, ephemeral key and signature in hexadecimal digits. Source: ours; the exchange is
+//! signed as that of SIGMA, without its MAC: both lines and both pinned keys go into the derivation.
 
 use std::fmt::Write as _;
 

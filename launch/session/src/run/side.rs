@@ -143,9 +143,11 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let ended = Arc::clone(&ending.ended);
     let (edit_port, edit_thread, edit_records) = live::open(bus.session(), options.side, &ended)?;
     let tick = (prepared.begin)(config, edit_port);
-    let crtk = CrtkPublisher::open(bus.session(), options.side, &command_state)?;
-    let monitor = open_monitor(monitor, options, prepared.surface, &bus, &command_state)?;
-    let input = handle_source::start_input(prepared.device, statistics, &bus, &command_state)?;
+    let outputs = SnapshotOutputs {
+        crtk: CrtkPublisher::open(bus.session(), options.side, &command_state)?,
+        monitor: open_monitor(monitor, options, prepared.surface, &bus, &command_state)?,
+        input: handle_source::start_input(prepared.device, statistics, &bus, &command_state)?,
+    };
     let recorder = begin_recording(config, options, prepared.has_table)?;
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
     let (records, waiting) = ring::<TickRecord>(RECORDS_WAITING);
@@ -171,11 +173,6 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     };
     let (realtime, ticks_max) = (config.realtime, options.ticks_max.unwrap_or(u64::MAX));
     let servo_thread = spawn("servo", move || servo(&realtime, ticks_max, channels, tick))?;
-    let outputs = SnapshotOutputs {
-        crtk,
-        monitor,
-        input,
-    };
     let (input, revoked) = outputs.until_ended(&servo_thread, newest, &bus, options);
     let servo = join("servo", servo_thread)?;
     drop(ending);

@@ -152,14 +152,7 @@ pub fn supervise(
     mut show: impl FnMut(&SessionStatus),
 ) -> Result<RunOutcome, RunError> {
     config.validate()?;
-    fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
-    // creation fails if it exists, so that only own files are removed later
-    let folder = parts(&options.out);
-    fs::create_dir(&folder).map_err(file_error(&folder))?;
-    if !options.insecure {
-        // for this session alone; removed with the folder
-        keys::make_pair(&folder.join(KEYS), SIDE_NAMES)?;
-    }
+    let folder = create_parts(options)?;
     let lab = NetLab::build(config)?;
     let network = lab.explanation.clone();
     let file = options.out.join("config.toml");
@@ -496,6 +489,18 @@ pub const SIDES: &str = "sides";
 
 fn parts(out: &Path) -> PathBuf {
     out.join(SIDES)
+}
+
+/// Makes the folder of the sides' recordings, with keys for this session alone.
+fn create_parts(options: &RunOptions) -> Result<PathBuf, RunError> {
+    fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
+    // creation fails if it exists, so that only own files are removed later
+    let folder = parts(&options.out);
+    fs::create_dir(&folder).map_err(file_error(&folder))?;
+    if !options.insecure {
+        keys::make_pair(&folder.join(KEYS), SIDE_NAMES)?;
+    }
+    Ok(folder)
 }
 
 /// Recording and report of one side; a side that died may have left less, or nothing.

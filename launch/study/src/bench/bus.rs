@@ -17,7 +17,7 @@ use palpate_analysis::Failure;
 use palpate_bus::gate::RunEvidence;
 use palpate_bus::stream::{FramePublisher, FrameSubscription};
 use palpate_bus::threads::{raise_current, raise_threads};
-use palpate_bus::{BusConfig, BusSession, ConnectionRole};
+use palpate_bus::{BusConfig, BusSession, ConnectionRole, time_seal};
 use palpate_session::keys::{self, SessionKeys};
 use palpate_session::stat::spans::DurationStats;
 use palpate_transport::cdr::HAPTIC_FRAME_BYTES;
@@ -43,6 +43,9 @@ const ANSWER: core::time::Duration = core::time::Duration::from_millis(100);
 const READY: Span = Span(10_000_000_000);
 /// Rounds before the first that counts.
 const WARM_UP: u32 = 200;
+
+/// Batches of frames that are sealed to time it.
+const SEAL_BATCHES: usize = 200;
 
 /// SCHED_FIFO priority of zenoh's threads here: just below the servo's.
 const BUS_PRIORITY: u8 = PRIORITY - 1;
@@ -195,6 +198,10 @@ pub(crate) fn bus(stop: &AtomicBool) -> Result<LoadConditions<BusComparison>, Ab
     for comparison in [&mut quiet, &mut busy] {
         comparison.fifo &= threads.raised > 0 && threads.refused == 0;
     }
+    let seal = DurationStats::of(&time_seal(HAPTIC_FRAME_BYTES, SEAL_BATCHES));
+    let seal_us = seal.map_or(f64::NAN, |stats| stats.us_p50);
+    let goal = BenchGoal::at_most("seal and open a frame, own CPU", seal_us, 3.0, "us");
+    quiet.goals.push(goal);
     Ok(LoadConditions { quiet, busy })
 }
 

@@ -202,7 +202,7 @@ fn replayed_and_forged_datagrams_are_dropped() {
 }
 
 #[test]
-fn strangers_that_speak_zenoh_are_not_heard() {
+fn strangers_that_speak_zenoh_are_refused() {
     let ports = free_ports();
     let [master, slave] = pair(ports, None, &[]);
     let calls = Arc::new(AtomicUsize::new(0));
