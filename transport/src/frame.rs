@@ -141,7 +141,7 @@ const AHEAD_FRAMES_MAX: u64 = 2000;
 /// Numbers that a sender can have reached: it sends at most one frame a period. A forged number beyond them would make
 /// every later frame of the true sender a late one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SendingPace {
+struct SendingRate {
     /// Number of the first frame.
     first_sequence: u64,
     /// Time at which it arrived, on the receiver's clock.
@@ -150,7 +150,7 @@ struct SendingPace {
     newest_received: Time,
 }
 
-impl SendingPace {
+impl SendingRate {
     fn reaches(&self, sequence: u64, received: Time) -> bool {
         let passed_ns = (received - self.first_received).0.max(0) as u64;
         // 1 % for clocks that differ
@@ -170,8 +170,8 @@ const FORMER_RUNS_MAX: usize = 16;
 pub struct SequenceTracker {
     session: u64,
     sequence: u64,
-    /// Pace of the current run; none before its first frame.
-    pace: Option<SendingPace>,
+    /// Numbers that the current run can have reached; none before its first frame.
+    rate: Option<SendingRate>,
     /// Most recent first; 0 is an empty place.
     former_runs: [u64; FORMER_RUNS_MAX],
 }
@@ -229,8 +229,8 @@ impl SequenceTracker {
         if frame.session == self.session {
             return match frame.sequence.cmp(&self.sequence) {
                 core::cmp::Ordering::Greater => {
-                    let pace = self.pace.filter(|pace| received >= pace.newest_received);
-                    if pace.is_none_or(|pace| pace.reaches(frame.sequence, received)) {
+                    let rate = self.rate.filter(|rate| received >= rate.newest_received);
+                    if rate.is_none_or(|rate| rate.reaches(frame.sequence, received)) {
                         FrameOrder::Next
                     } else {
                         FrameOrder::Ahead
@@ -259,20 +259,20 @@ impl SequenceTracker {
     /// Accepts a frame that was classified as first, next or restarted.
     pub fn accept(&mut self, frame: &HapticFrame, received: Time) {
         if frame.session != self.session {
-            self.pace = None;
+            self.rate = None;
             if self.session != 0 {
                 self.former_runs.rotate_right(1);
                 self.former_runs[0] = self.session;
             }
         }
         // a receiver's clock that was set back begins anew
-        let pace = self.pace.filter(|pace| received >= pace.newest_received);
-        let first = pace.unwrap_or(SendingPace {
+        let rate = self.rate.filter(|rate| received >= rate.newest_received);
+        let first = rate.unwrap_or(SendingRate {
             first_sequence: frame.sequence,
             first_received: received,
             newest_received: received,
         });
-        self.pace = Some(SendingPace {
+        self.rate = Some(SendingRate {
             newest_received: received,
             ..first
         });

@@ -6,6 +6,7 @@
 
 pub mod keys;
 pub mod postcondition;
+mod virtual_time;
 
 use std::fmt::Display;
 
@@ -19,12 +20,12 @@ use palpate_transport::coupling::mode_switch::ModeSwitch;
 use palpate_transport::coupling::{CouplingParams, Mode};
 use palpate_transport::link::LinkParams;
 use palpate_transport::params::RangeChecked as _;
-use palpate_transport::trace::Side;
 use palpate_transport::{Axes, FieldError, params};
 use serde::{Deserialize, Serialize};
 
 use crate::netlab::Backend;
 use postcondition::Postcondition;
+pub use virtual_time::{ClockConfig, LiarConfig};
 
 /// The whole configuration of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,58 +95,6 @@ pub struct LinkChange {
     /// New link from slave to master, if it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<LinkParams>,
-}
-
-params! {
-    /// The slave's clock against the master's, in virtual time.
-    #[derive(Copy)]
-    pub struct ClockConfig: "clock." {
-        /// Offset \[ms\].
-        pub offset_ms: f64 = 0.0 => (-1e9..=1e9, "at most 1e9 either way"),
-        /// Rate error \[ppm\].
-        pub skew_ppm: f64 = 0.0 => (-1e3..=1e3),
-        /// Step of the clock, such as by a time server \[ms\].
-        pub step_ms: f64 = 0.0 => (-1e6..=1e6, "at most 1e6 either way"),
-        /// Time of that step after the start \[s\].
-        pub step_at_s: f64 = 1.0 => (0.0..=86_400.0),
-        /// ROS time at the start of a session in virtual time, since 1970 \[s\].
-        pub epoch_s: f64 = 946_684_800.0 => (0.0..=2e9),
-    }
-}
-
-impl ClockConfig {
-    /// ROS time at the start of a session in virtual time, since 1970 \[ns\].
-    #[must_use]
-    pub fn epoch_ns(&self) -> i64 {
-        (self.epoch_s * 1e9).round() as i64
-    }
-}
-
-params! {
-    /// Peers that forge frames, in virtual time: they know the runs of both sides, and no key.
-    #[derive(Copy)]
-    pub struct LiarConfig: "liar." {
-        /// Share of the ticks in which a frame of the master is forged.
-        pub master_share: f64 = 0.0 => (0.0..=1.0),
-        /// Share of the ticks in which a frame of the slave is forged.
-        pub slave_share: f64 = 0.0 => (0.0..=1.0),
-    }
-}
-
-impl LiarConfig {
-    /// True if any frame is forged.
-    #[must_use]
-    pub fn is_on(&self) -> bool {
-        self.shares().iter().any(|(_, share)| *share > 0.0)
-    }
-
-    /// Share of the ticks in which a frame of each side is forged.
-    pub(crate) fn shares(&self) -> [(Side, f64); 2] {
-        [
-            (Side::Master, self.master_share),
-            (Side::Slave, self.slave_share),
-        ]
-    }
 }
 
 params! {

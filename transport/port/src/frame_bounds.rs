@@ -18,7 +18,7 @@ const POSITION_STEP_M: f64 = 1e-3;
 
 /// True if the values of a frame are those of a declared device.
 #[must_use]
-pub fn has_device_values(frame: &HapticFrame, coupling: &CouplingParams) -> bool {
+pub(crate) fn has_device_values(frame: &HapticFrame, coupling: &CouplingParams) -> bool {
     (0..AXES).all(|axis| {
         frame.velocity_mps[axis].abs() <= coupling.device_mps_max
             && frame.port_force_n[axis].abs() <= coupling.device_n_max
@@ -29,7 +29,7 @@ pub fn has_device_values(frame: &HapticFrame, coupling: &CouplingParams) -> bool
 
 /// True if a declared device can have changed from the frame `last` to `frame` of the same run within `passed_s`.
 #[must_use]
-pub fn can_follow(
+pub(crate) fn can_follow(
     frame: &HapticFrame,
     last: &HapticFrame,
     coupling: &CouplingParams,
