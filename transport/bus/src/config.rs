@@ -26,6 +26,15 @@ pub(crate) const ZENOH_RUNTIME: &str = "(rx:(worker_threads:1),tx:(handover:rx),
 /// Name of that variable.
 const ZENOH_RUNTIME_VARIABLE: &str = "ZENOH_RUNTIME";
 
+/// Place of the listening side among the sessions of zenoh. It routes between the dialling side, foreign clients and
+/// peers, and foreign routers, each of which sees the topics of both sides; as a mere peer it would route to clients
+/// only.
+const GATEWAY: &str = "mode: 'router', gateway: { south: [ \
+    { filters: [{ region_names: ['palpate'] }] }, { filters: [{ modes: ['client', 'peer'] }] } ] }";
+
+/// Place of the dialling side: in a region of its own, as two peers of one region connect to each other directly.
+const DIALLING: &str = "mode: 'peer', region_name: 'palpate'";
+
 /// Role in the connection: one side listens and the other dials, whichever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionRole {
@@ -94,12 +103,13 @@ impl BusConfig {
         };
         let keyring = self.keyring.as_deref();
         let (tls, access) = (keyring.map(tls), keyring.map(access_control));
-        let (listen, connect) = match self.role {
-            ConnectionRole::Listen => (endpoints.as_str(), "[]"),
-            ConnectionRole::Dial => ("[]", endpoints.as_str()),
+        let (listen, connect, place) = match self.role {
+            ConnectionRole::Listen => (endpoints.as_str(), "[]", GATEWAY),
+            ConnectionRole::Dial => ("[]", endpoints.as_str(), DIALLING),
         };
         format!(
-            "{{ mode: 'peer',
+            "{{ {place},
+                timestamping: {{ enabled: false }},
                 listen: {{ endpoints: {listen} }},
                 connect: {{ endpoints: {connect}, timeout_ms: {timeout_ms}, exit_on_failure: true,
                     retry: {{ period_init_ms: 100, period_max_ms: 200,

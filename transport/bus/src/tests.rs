@@ -216,6 +216,7 @@ fn crtk_topics_carry_state_and_force_and_take_commands() {
     let view = DeviceView {
         force_n: Some([1.0, 2.0, 3.0, 4.0]),
         state: OperatingState::Enabled,
+        stamp: Time(7_000_000_000),
         ..DeviceView::default()
     };
     let mut published = 0;
@@ -227,6 +228,7 @@ fn crtk_topics_carry_state_and_force_and_take_commands() {
     assert_eq!(published, 3, "at 1, 21 and 41 ms");
     let report = states.recv_timeout(duration(WAIT)).expect("a state");
     assert_eq!(report.state, "ENABLED");
+    assert_eq!(report.header.stamp, Time(7_000_000_000).into());
     let (force, attachment) = forces.recv_timeout(duration(WAIT)).expect("a force");
     assert_eq!(
         force.wrench.force,
@@ -238,7 +240,7 @@ fn crtk_topics_carry_state_and_force_and_take_commands() {
     );
     assert_eq!(
         attachment.map(|attachment| attachment.source_ns),
-        Some(1_000_000)
+        Some(7_000_000_000)
     );
 
     let (sender, commands) = channel();
@@ -287,15 +289,10 @@ fn nodes_appear_and_leave() {
                 .send((token.node.clone(), alive));
         })
         .expect("watches");
-    assert!(
-        [&slave, &master].iter().all(|one| wait_until(WAIT, || one
-            .zenoh
-            .info()
-            .peers_zid()
-            .wait()
-            .count()
-            > 0))
-    );
+    // the listening side is a router
+    let slave_found = || slave.zenoh.info().peers_zid().wait().count() > 0;
+    let master_found = || master.zenoh.info().routers_zid().wait().count() > 0;
+    assert!(wait_until(WAIT, slave_found) && wait_until(WAIT, master_found));
     assert_eq!(
         changes.recv_timeout(duration(WAIT)),
         Ok(("slave".to_owned(), true))
@@ -372,4 +369,52 @@ fn bad_configurations_name_the_field() {
         ..good
     };
     assert_eq!(field(never), "connect_timeout");
+}
+
+#[test]
+fn third_sessions_of_every_mode_see_the_topics_of_both_sides() {
+    let (udp, tcp) = free_ports();
+    let open = |side, role| {
+        let config = BusConfig::new(side, role, "127.0.0.1", udp, tcp);
+        BusSession::open(&config).expect("opens")
+    };
+    let sides = [
+        ("slave", open(Side::Slave, ConnectionRole::Listen)),
+        ("master", open(Side::Master, ConnectionRole::Dial)),
+    ];
+    let mut publishers = sides
+        .each_ref()
+        .map(|(name, session)| session.device_publisher(name).expect("a name"));
+    for mode in ["client", "peer", "router"] {
+        // as a foreign program connects: zenoh's defaults, without scouting
+        let text = format!(
+            "{{ mode: '{mode}', connect: {{ endpoints: ['tcp/127.0.0.1:{tcp}'] }}, listen: {{ endpoints: [] }},
+                scouting: {{ multicast: {{ enabled: false }} }} }}"
+        );
+        let config = zenoh::Config::from_json5(&text).expect("a configuration");
+        let third = zenoh::open(config).wait().expect("the slave listens");
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let sink = Arc::clone(&seen);
+        let _subscriber = third
+            .declare_subscriber("**/palpate/*/measured_cp/**")
+            .callback(move |sample| {
+                sink.lock()
+                    .expect("whole")
+                    .push(sample.key_expr().to_string())
+            })
+            .wait()
+            .expect("subscribes");
+        let mut at = Time(0);
+        let found = (0..400).any(|_| {
+            at = at + Span::from_ms(50.0);
+            for publisher in &mut publishers {
+                publisher.publish(&DeviceView::default(), at).expect("open");
+            }
+            std::thread::sleep(duration(Span::from_ms(50.0)));
+            let seen = seen.lock().expect("whole");
+            let sees = |name: &str| seen.iter().any(|key| key.contains(name));
+            sees("slave") && sees("master")
+        });
+        assert!(found, "{mode}: {:?}", seen.lock().expect("whole"));
+    }
 }
