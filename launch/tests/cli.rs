@@ -143,6 +143,7 @@ fn issue_scene_files_were_detected_by_extension_only() {
                 "--duration",
                 "0.1",
                 "--no-recording",
+                "--overwrite",
                 "--out",
                 "run",
             ])
@@ -325,6 +326,8 @@ fn seed_determines_the_trace_and_folder_is_complete() {
     assert_eq!(hash(&first), hash(&again));
     assert_ne!(hash(&first), hash(&other));
     assert_eq!(first["passivity"]["violations"], 0);
+    let recording = |run| std::fs::read(folder.path().join(run).join("recording.mcap")).ok();
+    assert!(recording("first") == recording("again"), "bytes of a seed");
     for name in [
         "summary.json",
         "recording.mcap",

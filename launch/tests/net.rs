@@ -375,13 +375,7 @@ fn message_schemas_match_the_snapshot() {
         writeln!(text, "== {}\n{}", description.name, ros2msg(description)).expect("a text");
     }
     for (side, name) in ["master", "slave"].into_iter().flat_map(|side| {
-        [
-            crtk::MEASURED_CP,
-            crtk::MEASURED_CV,
-            crtk::MEASURED_CF,
-            crtk::SERVO_CF,
-        ]
-        .map(|name| (side, name))
+        [crtk::MEASURED_CP, crtk::MEASURED_CV, crtk::MEASURED_CF].map(|name| (side, name))
     }) {
         writeln!(text, "{}", crtk::topic(side, name)).expect("a text");
     }

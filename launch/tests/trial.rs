@@ -1,5 +1,7 @@
 //! Tests of trials, replays and tuning by the command line, and of the files that they write.
 
+#[path = "trial/consent.rs"]
+mod consent;
 #[path = "trial/drawn.rs"]
 mod drawn;
 
@@ -585,32 +587,4 @@ fn part_of_the_rows(root: &Path, file: &Path) {
     let output = palpate(&[&["trial", text(file)], &shard[..]].concat());
     let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(summary["cells"][0]["text"], "0 of 1 held, the rest not run");
-}
-
-#[test]
-fn trial_of_hours_needs_consent() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (file, out) = (folder.path().join("long.toml"), folder.path().join("out"));
-    let trial = |clock: &str| {
-        format!(
-            "clock = \"{clock}\"\nseeds = [1, 2, 3, 4, 5, 6, 7, 8]\nrepeats = 1000\n[base]\nduration_s = 600.0\n\
-             tissue = \"sheet\"\ntwin = \"sheet\"\n"
-        )
-    };
-    for clock in ["virtual", "live"] {
-        std::fs::write(&file, trial(clock)).expect("writable");
-        let output = palpate(&[
-            "trial",
-            text(&file),
-            "-q",
-            "--out",
-            text(&out),
-            "--overwrite",
-        ]);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        for part in ["8000 rows", " h on this machine", "--yes"] {
-            assert!(stderr.contains(part), "{clock}: {stderr}");
-        }
-    }
 }

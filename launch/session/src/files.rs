@@ -9,10 +9,10 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// End of the name of a file that is not whole.
-pub const PART: &str = ".part";
+pub(crate) const PART: &str = ".part";
 
 /// Largest file of text that is read: configurations, scenes, scripts, trials \[bytes\].
-pub const TEXT_BYTES_MAX: u64 = 16 << 20;
+pub(crate) const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// Largest mesh or volume that is read \[bytes\].
 pub const MODEL_BYTES_MAX: u64 = 1 << 30;
@@ -29,7 +29,7 @@ pub fn part_of(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// The error of the system.
-pub fn create_part(path: &Path) -> io::Result<File> {
+pub(crate) fn create_part(path: &Path) -> io::Result<File> {
     let part = part_of(path);
     // this demands a new file, so it follows no link
     OpenOptions::new()
@@ -43,7 +43,7 @@ pub fn create_part(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// The error of the system.
-pub fn complete(path: &Path) -> io::Result<()> {
+pub(crate) fn complete(path: &Path) -> io::Result<()> {
     fs::rename(part_of(path), path)
 }
 

@@ -38,7 +38,7 @@ use crate::monitor::coupling_change::CouplingChange;
 pub use bag::{BagContents, BagTopic};
 pub use file::{RECORDING, RecordingFile, left_in, write_merged};
 pub use merge::merge;
-pub use read::{Damage, Recording, read, read_bytes};
+pub use read::{Damage, Recording, read};
 
 /// Longest span of records in an unfinished chunk \[ns\]: the most that a kill can lose.
 const CHUNK_NS: i64 = 500_000_000;

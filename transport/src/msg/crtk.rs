@@ -15,8 +15,6 @@ pub const MEASURED_CP: &str = "measured_cp";
 pub const MEASURED_CV: &str = "measured_cv";
 /// Measured contact force, [`super::WrenchStamped`].
 pub const MEASURED_CF: &str = "measured_cf";
-/// Force to be applied, [`super::WrenchStamped`].
-pub const SERVO_CF: &str = "servo_cf";
 /// Desired pose of the controller, [`super::PoseStamped`].
 pub const SETPOINT_CP: &str = "setpoint_cp";
 /// Gripper opening \[m\] and force \[N\], [`super::JointState`].

@@ -33,8 +33,7 @@ pub struct BagTopic {
 
 impl BagContents {
     /// Text of `metadata.yaml` for the recording with this file name.
-    #[must_use]
-    pub fn to_yaml(&self, file: &str) -> String {
+    pub(super) fn to_yaml(&self, file: &str) -> String {
         let (begun, length) = (self.first_ns, self.last_ns.saturating_sub(self.first_ns));
         let messages: u64 = self.topics.iter().map(|topic| topic.count).sum();
         let mut topics = String::new();

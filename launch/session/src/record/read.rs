@@ -78,6 +78,12 @@ impl Recording {
         cuts
     }
 
+    /// True if its end is missing, at least of one side.
+    #[must_use]
+    pub(crate) fn is_cut(&self) -> bool {
+        self.damage.is_some() || !self.cuts.is_empty()
+    }
+
     /// Ticks of a side.
     #[must_use]
     pub fn of(&self, side: Side) -> &[TickRecord] {
@@ -154,7 +160,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
 ///
 /// # Errors
 /// As [`read()`].
-pub fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
+pub(super) fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Recording, RecordError> {
     if !bytes.starts_with(mcap::MAGIC) {
         let found = bytes.iter().take(mcap::MAGIC.len()).copied().collect();
         return Err(RecordError::NotMcap {

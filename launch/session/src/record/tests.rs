@@ -7,6 +7,7 @@ use palpate_transport::Span;
 use palpate_transport::msg::WrenchStamped;
 use proptest::prelude::*;
 
+use super::read::read_bytes;
 use super::*;
 
 fn tick(side: Side, k: u64) -> TickRecord {

@@ -310,7 +310,7 @@ impl Run {
                 progressed = true;
             }
             // a truncated recording may end with a frame whose sending tick it lacks
-            if !progressed && recording.damage.is_some() {
+            if !progressed && recording.is_cut() {
                 break;
             }
             if let Some(record) = master.or(slave).filter(|_| !progressed) {

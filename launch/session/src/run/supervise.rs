@@ -181,19 +181,16 @@ pub fn supervise(
     let ((operator, master_report), (remote, slave_report)) = (operator?, remote?);
     let nothing = operator.master.is_empty() && remote.slave.is_empty();
     // a session that never began has only the reason to report
-    if let Some((side, ending)) = lost.first().filter(|_| nothing && !interrupted) {
+    if nothing {
         fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
+    }
+    if let Some((side, ending)) = lost.first().filter(|_| nothing && !interrupted) {
         return Err(RunError::Side {
             side: side.name(),
             ending: ending.clone(),
         });
     }
-    // a full disk must not hide what is known; the parts stay then
-    let merged = options.out.join(RECORDING);
-    let written = record::write_merged(&merged, &operator, &remote);
-    if written.is_ok() || nothing {
-        fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
-    }
+    let written = join(options, &operator, &remote);
     let damage = [
         damage(Side::Master, &operator),
         damage(Side::Slave, &remote),
@@ -214,6 +211,19 @@ pub fn supervise(
         interrupted,
         insecure: options.insecure,
     })
+}
+
+/// Joins the recordings of both sides; if that fails, as on a full disk, they stay.
+fn join(options: &RunOptions, operator: &Recording, remote: &Recording) -> Result<(), RecordError> {
+    record::write_merged(&options.out.join(RECORDING), operator, remote)?;
+    let folder = parts(&options.out);
+    match fs::remove_dir_all(&folder) {
+        Err(source) if source.kind() != ErrorKind::NotFound => Err(RecordError::File {
+            path: folder,
+            source,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Process of a side.
