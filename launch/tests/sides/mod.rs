@@ -298,9 +298,9 @@ pub(crate) fn summary(folder: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Recording in a folder.
+/// Recording in a folder, whole or cut.
 pub(crate) fn records(folder: &Path) -> Recording {
-    record::read(&folder.join("recording.mcap")).expect("a recording")
+    record::read(&record::left_in(folder)).expect("a recording")
 }
 
 /// Asserts that a session ended with status 0, or with 1 for time-dependent checks on a machine that was too
