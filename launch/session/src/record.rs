@@ -19,6 +19,7 @@ mod bag;
 mod file;
 mod merge;
 mod read;
+mod string_lengths;
 pub mod topic;
 
 use std::borrow::Cow;

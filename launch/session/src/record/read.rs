@@ -19,6 +19,7 @@ use palpate_transport::trace::{Side, TickRecord};
 use crate::edits::links_cut;
 use crate::files;
 
+use super::string_lengths;
 use super::{
     CHANGE, CONFIG, CUT, EDIT_BATCHES_TOPIC, EPOCH, RecordError, RecordedChange, RecordedCut,
     SESSION, SOURCES, SUMMARY, VERSION, topic,
@@ -268,10 +269,15 @@ impl Reader<'_> {
 
     /// Reads one record; false at the end of the data.
     fn record(&mut self, opcode: u8, body: &[u8]) -> Result<bool, String> {
-        if !matches!(opcode, op::HEADER..=op::DATA_END) {
-            return Err(format!("no MCAP record starts with {opcode:#04x}"));
+        // indices and statistics come behind the data
+        let is_data = matches!(
+            opcode,
+            op::HEADER..=op::MESSAGE_INDEX | op::ATTACHMENT | op::METADATA | op::DATA_END
+        );
+        if !is_data {
+            return Err(format!("no MCAP record of data starts with {opcode:#04x}"));
         }
-        match mcap::parse_record(opcode, body).map_err(|e| e.to_string())? {
+        match parse(opcode, body)? {
             Record::Chunk { header, data } => {
                 self.chunk(&decompress_chunk(&header, &data)?)?;
             }
@@ -311,7 +317,7 @@ impl Reader<'_> {
             if !matches!(opcode, op::SCHEMA..=op::MESSAGE) {
                 return Err(format!("no record of a chunk starts with {opcode:#04x}"));
             }
-            self.message(mcap::parse_record(opcode, body).map_err(|e| e.to_string())?)?;
+            self.message(parse(opcode, body)?)?;
             at = next;
         }
         Ok(())
@@ -355,6 +361,14 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Parses a record whose strings are as long as they claim.
+fn parse(opcode: u8, body: &[u8]) -> Result<Record<'_>, String> {
+    if !string_lengths::fit(opcode, body) {
+        return Err("a string of a record claims more than the record holds".to_owned());
+    }
+    mcap::parse_record(opcode, body).map_err(|error| error.to_string())
 }
 
 /// Reads the side of a metadata record.
