@@ -133,6 +133,18 @@ fn replaced(command: &str, replacements: &[(&str, &str)]) -> String {
     text
 }
 
+/// Makes the certificate that the documents trust.
+fn certificate_of_another_host(folder: &Path) {
+    let made = Command::new(env!("CARGO_BIN_EXE_palpate"))
+        .args(["keys", "new", "other", "--name", "other"])
+        .current_dir(folder)
+        .output()
+        .expect("the binary starts");
+    assert!(made.status.success(), "{made:?}");
+    let copied = fs::copy(folder.join("other/host.pem"), folder.join("operator.pem"));
+    copied.expect("a certificate");
+}
+
 /// Commands that failed, of those of one document that run.
 fn failures(document: &Path, folder: &Path) -> Vec<String> {
     for (name, text) in FILES {
@@ -140,6 +152,7 @@ fn failures(document: &Path, folder: &Path) -> Vec<String> {
     }
     let mesh = root().join("sim-twin/scene/scenes/mound.msh");
     fs::copy(mesh, folder.join("liver.msh")).expect("copied");
+    certificate_of_another_host(folder);
     let text = fs::read_to_string(document).expect("a document");
     let mut found = Vec::new();
     for command in commands(&text) {
