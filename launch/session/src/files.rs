@@ -1,6 +1,6 @@
 //! Files that have their name only when they are whole, and that are read only up to a size.
 //!
-//! Source: ours. A file is written beside its place, with [`PART`] at the end of its name, and renamed when it is
+//! Source: ours. A file is written beside its place, with `.part` at the end of its name, and renamed when it is
 //! whole. Symbolic links are not followed: a rename replaces a link, and a new file is never opened through one.
 
 use std::ffi::OsString;
@@ -70,7 +70,7 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 }
 
 /// Reads a file of at most `most` bytes. A larger file is refused before it is read, and a pipe or a device after
-/// `most` bytes, or [`TEXT_BYTES_MAX`] if that is less.
+/// `most` bytes, or 16 MiB if that is less.
 ///
 /// # Errors
 /// The error of the system, or one that states the limit.
@@ -96,7 +96,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file of text of at most [`TEXT_BYTES_MAX`].
+/// Reads a file of text of at most 16 MiB.
 ///
 /// # Errors
 /// As [`read`], and for bytes that are no UTF-8.

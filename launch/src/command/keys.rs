@@ -1,5 +1,6 @@
 //! `palpate keys`: makes, shows, trusts and revokes the keys of secured sessions. Source: ours.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use palpate_analysis::Failure;
@@ -30,7 +31,9 @@ pub(super) fn keys(action: &KeysAction) -> Result<CommandOutcome, Failure> {
         KeysAction::Revoke { folder, name } => revoke(folder, name),
     };
     let text = done.map_err(|error| match error {
-        KeyFolderError::File { .. } => Failure::Refused(error.to_string()),
+        KeyFolderError::File { ref source, .. } if source.kind() != ErrorKind::NotFound => {
+            Failure::Refused(error.to_string())
+        }
         other => Failure::Usage(other.to_string()),
     })?;
     Ok(CommandOutcome::unchecked(text))
