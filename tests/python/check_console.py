@@ -40,12 +40,12 @@ def stand_still(out):
     halted, since, way, first = None, None, 0.0, None
     with open(Path(out, "recording.mcap"), "rb") as stream:
         reader = make_reader(stream, decoder_factories=[DecoderFactory()])
-        for _, _, message, tick in reader.iter_decoded_messages(topics=["/palpate/slave/tick"]):
-            if message.log_time < heard:
+        for _, _, _, tick in reader.iter_decoded_messages(topics=["/palpate/slave/tick"]):
+            if tick.now_ns < heard:
                 continue
             if halted is None and tick.given & HALT:
-                halted = message.log_time
-            if halted is None or message.log_time < heard + STOP_MS * 1_000_000 or message.log_time > heard + 10**9:
+                halted = tick.now_ns
+            if halted is None or tick.now_ns < heard + STOP_MS * 1_000_000 or tick.now_ns > heard + 10**9:
                 continue
             place = list(tick.position_m)[:3]
             first = first or place

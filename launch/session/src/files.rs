@@ -39,12 +39,14 @@ pub(crate) fn create_part(path: &Path) -> io::Result<File> {
         .open(part)
 }
 
-/// Gives a part that is whole the name of its file.
+/// Gives a part that is whole the name of its file, once it is on the disk.
 ///
 /// # Errors
 /// The error of the system.
 pub(crate) fn complete(path: &Path) -> io::Result<()> {
-    fs::rename(part_of(path), path)
+    let part = part_of(path);
+    File::open(&part)?.sync_all()?;
+    fs::rename(part, path)
 }
 
 /// Writes a whole file. On an error, as on a full disk, nothing of it remains, and an older file stays.

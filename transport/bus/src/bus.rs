@@ -45,8 +45,9 @@ struct Presence {
     nodes: AtomicUsize,
     peers: AtomicUsize,
     losses: AtomicU64,
-    /// Sessions of the other side's nodes, the oldest first; only zenoh's callback locks them.
-    peer_sessions: Mutex<Vec<String>>,
+    /// Tokens of the other side's nodes, the oldest first; only zenoh's callback locks them. A whole token is compared:
+    /// another one of the same session, which anybody can declare, is another node.
+    peer_tokens: Mutex<Vec<Ros2Token>>,
     /// Times that the oldest of them left.
     departures: AtomicU64,
 }
@@ -61,22 +62,22 @@ impl Presence {
         if !is_peer {
             return;
         }
-        let sessions = self.peer_sessions.lock();
-        let mut sessions = sessions.unwrap_or_else(PoisonError::into_inner);
-        let place = sessions.iter().position(|one| *one == token.session);
+        let tokens = self.peer_tokens.lock();
+        let mut tokens = tokens.unwrap_or_else(PoisonError::into_inner);
+        let place = tokens.iter().position(|one| one == token);
         match (alive, place) {
-            (true, None) => sessions.push(token.session.clone()),
+            (true, None) => tokens.push(token.clone()),
             (false, Some(place)) => {
-                sessions.remove(place);
+                tokens.remove(place);
                 self.departures
                     .fetch_add(u64::from(place == 0), Ordering::Relaxed);
                 // a restarted side may appear before its former token is gone
                 self.losses
-                    .fetch_add(u64::from(sessions.is_empty()), Ordering::Relaxed);
+                    .fetch_add(u64::from(tokens.is_empty()), Ordering::Relaxed);
             }
             _ => {}
         }
-        self.peers.store(sessions.len(), Ordering::Relaxed);
+        self.peers.store(tokens.len(), Ordering::Relaxed);
     }
 }
 

@@ -3,7 +3,8 @@
 //! CRTK's `state_command` is a topic: its sender gets no reply. Beside it there is a query on
 //! `command` with the same message, which is repeated until a reply arrives or the time-out ends.
 //! Each command has a number. A command that was carried out is not carried out again: its reply
-//! is repeated. All queries of a session name one sender, which only their receivers know. Source: ours.
+//! is repeated. All queries of a session name one sender, which only their receivers know: without keys, whoever
+//! answers the same query. Source: ours.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
@@ -41,7 +42,8 @@ const RECENT_REPLIES_MAX: usize = 32;
 /// Reply to a command: its result, or the reason of the refusal.
 pub type CommandReply = Result<String, String>;
 
-/// Session that sends a command, by a random number that only the receivers of its queries know. Commands on CRTK's topic
+/// Session that sends a command, by a random number that only the receivers of its queries know (without keys, whoever
+/// answers the same query). Commands on CRTK's topic
 /// have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandSender(Gid);
@@ -51,6 +53,14 @@ pub struct CommandSender(Gid);
 pub(crate) struct SentCommands {
     gid: Gid,
     next: AtomicI64,
+}
+
+impl CommandSender {
+    /// Sender of a number, for tests of the rules for senders.
+    #[must_use]
+    pub fn numbered(number: u8) -> Self {
+        Self([number; 16])
+    }
 }
 
 impl SentCommands {

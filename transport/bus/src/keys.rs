@@ -14,6 +14,7 @@ use rcgen::{
 };
 use ring::digest::{SHA256, digest};
 use ring::signature::{ED25519, UnparsedPublicKey};
+use x509_parser::parse_x509_certificate;
 use x509_parser::pem::parse_x509_pem;
 use x509_parser::time::ASN1Time;
 
@@ -106,10 +107,18 @@ impl HostCertificate {
     /// [`KeyringError::Certificate`] and [`KeyringError::Name`].
     pub fn parse(pem: &str) -> Result<Self, KeyringError> {
         let bad = |reason: String| KeyringError::Certificate { reason };
-        let (_, block) =
+        let (rest, block) =
             parse_x509_pem(pem.as_bytes()).map_err(|_| bad("it is not in PEM format".into()))?;
-        let certificate = block.parse_x509();
-        let certificate = certificate.map_err(|_| bad("it is not an X.509 certificate".into()))?;
+        // a second certificate would be trusted unseen
+        let is_one = pem.matches("-----BEGIN").count() == 1 && rest.trim_ascii().is_empty();
+        if block.label != "CERTIFICATE" || !is_one {
+            return Err(bad("it is not one certificate and nothing else".into()));
+        }
+        let certificate = parse_x509_certificate(&block.contents)
+            .ok()
+            .filter(|(rest, _)| rest.is_empty());
+        let (_, certificate) =
+            certificate.ok_or_else(|| bad("it is not an X.509 certificate".into()))?;
         let name = certificate.subject().iter_common_name().next();
         let name = name.and_then(|name| name.as_str().ok()).unwrap_or_default();
         check_name(name)?;
@@ -344,6 +353,26 @@ mod tests {
         assert!(!other.certificate().has_signed(b"terms", &signature));
         let print = host.certificate().fingerprint();
         assert_eq!(print.len(), 16 * 5 - 1, "{print}");
+    }
+
+    #[test]
+    fn issue_second_certificate_of_a_file_was_trusted_unseen() {
+        let [own, hidden] = ["operator", "robot"].map(|name| HostKey::generate(name, NOW));
+        let (own, hidden) = (own.expect("made"), hidden.expect("made"));
+        let own = own.certificate().pem();
+        assert!(HostCertificate::parse(own).is_ok());
+        let hidden = hidden.certificate().pem();
+        for text in [
+            format!("{own}{hidden}"),
+            format!("{own}more"),
+            hidden.replace("CERTIFICATE", "KEY"),
+        ] {
+            let read = HostCertificate::parse(&text);
+            assert!(
+                matches!(read, Err(KeyringError::Certificate { .. })),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -40,22 +40,23 @@ pub(crate) fn can_follow(
     let units = (frame.impedance_nspm / last.impedance_nspm).sqrt();
     (0..AXES).all(|axis| {
         let moved_m = frame.position_m[axis] - last.position_m[axis];
-        let waved = frame.wave_integral[axis] - last.wave_integral[axis] * units;
+        let waved = match units.is_finite() {
+            true => frame.wave_integral[axis] - last.wave_integral[axis] * units,
+            false => frame.wave_integral[axis] - last.wave_integral[axis],
+        };
         let credit_j = frame.energy_sent_j[axis] - last.energy_sent_j[axis];
         moved_m.abs() <= mps * passed_s + POSITION_STEP_M
-            && (waved.abs() <= wave_max(frame, coupling, axis) * passed_s || !units.is_finite())
+            && waved.abs() <= wave_max(frame, coupling, axis) * passed_s
             && credit_j <= n * mps * passed_s
     })
 }
 
-/// Largest wave of a declared device \[sqrt(W)\].
+/// Largest wave of a declared device \[sqrt(W)\]; 0 if b is out of its range, as no port has one then.
 fn wave_max(frame: &HapticFrame, coupling: &CouplingParams, axis: usize) -> f64 {
-    let Some(own_nspm) = frame.wave_impedance_nspm() else {
-        // without a usable b no wave is decoded
-        return f64::INFINITY;
-    };
-    let b = own_nspm * coupling.impedance_ratio[axis];
-    (b * coupling.device_mps_max + coupling.device_n_max) / (2.0 * b).sqrt()
+    frame.wave_impedance_nspm().map_or(0.0, |own_nspm| {
+        let b = own_nspm * coupling.impedance_ratio[axis];
+        (b * coupling.device_mps_max + coupling.device_n_max) / (2.0 * b).sqrt()
+    })
 }
 
 #[cfg(test)]
@@ -92,6 +93,12 @@ mod tests {
             assert!(admits(0.999 * bound) && admits(-0.999 * bound), "{bound}");
             assert!(!admits(1.001 * bound) && !admits(-1.001 * bound), "{bound}");
         }
+        let without_b = HapticFrame {
+            impedance_nspm: 0.0,
+            wave: [0.1; AXES],
+            ..frame()
+        };
+        assert!(!has_device_values(&without_b, &coupling));
         let passed_s = 0.02;
         let steps: [(Change, f64); 3] = [
             (

@@ -47,6 +47,8 @@ pub struct Inbox {
     count: u64,
     /// Sending and arrival of the first frame that was used of this run of the sender, each on its own clock.
     first: (Time, Time),
+    /// Latest time of sending among them.
+    latest_sent: Time,
     /// True if the frame of the last tick was refused.
     refused: bool,
     sync: ClockSync,
@@ -101,7 +103,9 @@ impl Inbox {
         if frame.peer_session == self.own {
             if self.newest.sequence == 0 {
                 self.first = (Time(frame.sent_ns), received);
+                self.latest_sent = Time(frame.sent_ns);
             }
+            self.latest_sent = self.latest_sent.max(Time(frame.sent_ns));
             self.sync.on_frame(&frame, received);
             self.newest = frame;
             self.received = received;
@@ -125,10 +129,9 @@ impl Inbox {
     /// codec leaves frames out. So the times of sending count, in all at most those of arrival and [`DELAY_CHANGE_MAX`].
     fn passed_s(&self, frame: &HapticFrame, received: Time) -> f64 {
         let (first_sent, first_received) = self.first;
-        let sent = |frame: &HapticFrame| Time(frame.sent_ns);
-        let had = Time(self.newest.sent_ns) - first_sent;
+        let had = self.latest_sent - first_sent;
         let most_s = 1.01 * (received - first_received).s() + DELAY_CHANGE_MAX.s() - had.s();
-        let sent_s = (sent(frame) - sent(&self.newest)).s().min(most_s);
+        let sent_s = (Time(frame.sent_ns) - self.latest_sent).s().min(most_s);
         let counted_s = (frame.sequence - self.newest.sequence) as f64 * PERIOD.s();
         sent_s.max(counted_s).max((received - self.received).s())
     }
@@ -359,6 +362,11 @@ mod tests {
         let _ = accept(&mut inbox, Some((at_place(3, 1900, 8.0), Time(101 * MS))));
         assert!(!inbox.refused());
         let _ = accept(&mut inbox, Some((at_place(4, 3800, 0.0), Time(102 * MS))));
+        assert!(inbox.refused());
+        // nor do times that go back and forth
+        let _ = accept(&mut inbox, Some((at_place(5, 0, 8.0), Time(103 * MS))));
+        assert!(!inbox.refused());
+        let _ = accept(&mut inbox, Some((at_place(6, 1900, 0.0), Time(104 * MS))));
         assert!(inbox.refused());
     }
 

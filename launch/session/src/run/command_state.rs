@@ -66,9 +66,13 @@ impl CommandState {
                 "{word} is taken from the other side, from this side's own host, or from the session that stopped it"
             ));
         }
-        let reply = self.execute(word);
-        if !starts && reply.is_ok() {
-            authority.halted_by = sender;
+        let moved = self.state() == OperatingState::Enabled;
+        let reply = self.carry_out(word);
+        if reply.is_ok() {
+            // who stops a side that stands already may not start it
+            let stops = moved && self.state() != OperatingState::Enabled;
+            let again = authority.halted_by == sender && !starts;
+            authority.halted_by = sender.filter(|_| stops || again);
         }
         reply
     }
@@ -78,6 +82,11 @@ impl CommandState {
     /// # Errors
     /// The refusal in words, for the sender.
     pub(crate) fn execute(&self, word: &str) -> CommandReply {
+        lock(&self.authority).halted_by = None;
+        self.carry_out(word)
+    }
+
+    fn carry_out(&self, word: &str) -> CommandReply {
         let command: CrtkCommand = word.parse()?;
         let state = self.state();
         let next = state
@@ -92,6 +101,7 @@ impl CommandState {
 
     /// Stops motion until enabled, whatever the state was.
     pub(crate) fn halt(&self) {
+        lock(&self.authority).halted_by = None;
         self.wanted
             .store(OperatingState::Disabled as u8, Ordering::Relaxed);
     }
@@ -159,6 +169,22 @@ mod tests {
         assert_eq!(command_state.execute("enable").as_deref(), Ok("ENABLED"));
         command_state.halt();
         assert!(command_state.servo_commands().0 && command_state.execute("resume").is_err());
+    }
+
+    #[test]
+    fn issue_a_stranger_that_stopped_a_stopped_side_could_start_it() {
+        let [peer, pauser, stranger] = [1, 2, 3].map(CommandSender::numbered);
+        let state = CommandState::default();
+        state.set_peer(peer);
+        let by = |word: &str, sender| state.execute_remote(word, Some(sender)).is_ok();
+        assert!(by("pause", pauser) && !by("resume", stranger) && by("resume", pauser));
+        // stopped by the own host
+        assert!(state.execute("disable").is_ok());
+        assert!(by("disable", stranger) && !by("enable", stranger) && by("enable", peer));
+        state.halt();
+        assert!(by("pause", stranger) || by("disable", stranger));
+        assert!(!by("enable", stranger) && by("enable", peer));
+        assert!(state.execute_remote("enable", None).is_err());
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::config::Config;
 /// still be loading its tissue, which takes some ten times as long on a busy machine.
 pub(super) const PEER_WAIT: Span = Span(20_000_000_000);
 
+/// Time between two requests of the terms \[ns\].
+const RETRY_PERIOD: Span = Span(100_000_000);
+
 /// Newest frame of the other side, with its time of arrival.
 pub(super) type Inbound = Option<(HapticFrame, Time)>;
 
@@ -75,6 +78,10 @@ fn wait_for_peer(
         };
         if may_agree && agreed.is_none() {
             agreed = agreement.negotiate()?;
+            if agreed.is_none() {
+                // refused, or not answered: the other side has more to do
+                sleep_for(RETRY_PERIOD);
+            }
         }
         if agreed.is_some() && bus.wait_ready(POLL_PERIOD) {
             return Ok(agreed);

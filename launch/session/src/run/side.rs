@@ -452,8 +452,9 @@ impl SnapshotOutputs {
             polls += 1;
             if polls.is_multiple_of(REVOCATION_POLLS) && lost_trust.is_none() {
                 lost_trust = revoked(options);
-                let stop = lost_trust.is_some() || options.stop.load(Ordering::Relaxed);
-                options.stop.store(stop, Ordering::Relaxed);
+                if lost_trust.is_some() {
+                    options.stop.store(true, Ordering::Relaxed);
+                }
             }
             let Some(snapshot) = newest.read_new().copied() else {
                 continue;
