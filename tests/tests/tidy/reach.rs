@@ -29,7 +29,6 @@ sim-twin/fem/src/explicit/mod.rs::collapses: `palpate bench` has the goal that n
 sim-twin/fem/src/explicit/mod.rs::squeezed_added_mass_kg: `palpate bench` measures the mass that a step adds
 sim-twin/fem/src/predictor.rs::ContactSolver: its criterion bench and its fuzz target drive it
 launch/session/src/keys.rs::make_pair: `palpate bench` times the secured bus without a session
-transport/bus/src/command.rs::numbered: tests of the rules for senders of commands name senders
 transport/bus/src/seal.rs::time_seal: `palpate bench` times the seal of a frame
 transport/bus/src/stream.rs::FramePublisher: `palpate bench` times the bus without a session
 transport/bus/src/stream.rs::FrameSubscription: `palpate bench` times the bus without a session
