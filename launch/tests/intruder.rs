@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex};
 
 use palpate_bus::gate::RunEvidence;
 use palpate_bus::{BusConfig, BusSession, ConnectionRole};
+use palpate_transport::frame::FrameFlags;
 use palpate_transport::trace::Side;
 use palpate_transport::{HapticFrame, Span, Time};
 
 use load_monitor::{PATIENCE, wait_for};
 use ports::Ports;
-use sides::{LoadMonitors, side, slave};
+use sides::{LoadMonitors, end_sides, side, slave};
 
 /// Longest wait for a reply on the bus.
 const ANSWER: Span = Span(PATIENCE.as_nanos() as i64);
@@ -63,7 +64,7 @@ fn issue_20_an_intruder_without_keys_took_the_robot() {
         session,
         peer_session: from_slave.session,
         sequence,
-        flags: 1,
+        flags: FrameFlags::ENGAGED,
         impedance_nspm: 10.0,
         position_m: [0.05; 4],
         energy_sent_j: [1e5; 4],
@@ -96,13 +97,7 @@ fn issue_20_an_intruder_without_keys_took_the_robot() {
         .filter(|record| record.state == 1)
         .count();
     assert!(enabled > 400, "enabled in {enabled} of the last 500 ticks");
-    master.interrupt();
-    let ended = master.end();
-    slave.interrupt();
-    let also = slave.end();
-    let machine = machine.finish();
-    ended.assert_passed(&machine);
-    also.assert_passed(&machine);
+    let _ended = end_sides(master, slave, machine);
 }
 
 #[test]
@@ -121,11 +116,5 @@ fn issue_20_a_second_master_took_the_robot() {
         words.contains("belongs to") && words.contains("process"),
         "{words}"
     );
-    master.interrupt();
-    let ended = master.end();
-    slave.interrupt();
-    let also = slave.end();
-    let machine = machine.finish();
-    ended.assert_passed(&machine);
-    also.assert_passed(&machine);
+    let _ended = end_sides(master, slave, machine);
 }

@@ -23,7 +23,9 @@ use palpate_transport::{Span, Time};
 
 use load_monitor::{PATIENCE, wait_for};
 use ports::Ports;
-use sides::{LoadMonitors, assert_complete, assert_passed, palpate, records, session, side, slave};
+use sides::{
+    LoadMonitors, assert_complete, assert_passed, end_sides, palpate, records, session, side, slave,
+};
 
 fn is_alive(pid: i32) -> bool {
     kill(Pid::from_raw(pid), None).is_ok()
@@ -338,13 +340,7 @@ fn restarted_slave_rejoins_the_session() {
             .any(|(one, next)| next < one)
             && newest_received(it) > 1500
     });
-    master.interrupt();
-    let ended = master.end();
-    slave.interrupt();
-    let also = slave.end();
-    let machine = machine.finish();
-    ended.assert_passed(&machine);
-    also.assert_passed(&machine);
+    let _ended = end_sides(master, slave, machine);
     let (master, slave) = (records(&master_out), records(&second));
     let (sent, taken) = (slave.slave.len() as u64, newest_received(&master));
     // recovered: the last frames are of the second run
@@ -399,13 +395,7 @@ fn restarted_master_receives_earlier_edits() {
             .map(|record| (record.edit_batches, record.topology))
             == had
     });
-    master.interrupt();
-    let ended = master.end();
-    slave.interrupt();
-    let also = slave.end();
-    let machine = machine.finish();
-    ended.assert_passed(&machine);
-    also.assert_passed(&machine);
+    let [ended, _] = end_sides(master, slave, machine);
     let (recording, tissue) = (records(&second), records(&slave_out).slave);
     let (master, slave) = (recording.master.last(), tissue.last());
     let [master, slave] = [master, slave].map(|record| record.expect("records"));
@@ -483,12 +473,7 @@ fn crtk_client_reads_state_and_sends_commands() {
         let counts = received.lock().expect("whole");
         (counts.1 > 25 && counts.2 > 25).then_some(())
     });
-    let ended = [master, slave].map(|side| {
-        side.interrupt();
-        side.end()
-    });
-    let machine = machine.finish();
-    ended.iter().for_each(|ended| ended.assert_passed(&machine));
+    let _ended = end_sides(master, slave, machine);
     let slave = records(&slave_out).slave;
     let halted = slave.iter().filter(|record| record.state != 1).count();
     assert!(halted > 0 && slave.last().is_some(), "{halted}");

@@ -1,8 +1,9 @@
 //! Folder with the keys of a host: `palpate keys` makes it, `--secure` uses it.
 //!
 //! `host.pem` is the host's certificate, for its peers; `host.key` its private key. `trusted/NAME.pem` is the
-//! certificate of a host that may command. `guests/NAME/` has what a guest needs, who may only look. Private keys have
-//! mode 0600, folders 0700; a private key that others can read is refused, as SSH does. Source: ours.
+//! certificate of a host that may command. `guests/NAME/` has what a guest needs, who may only look. `revoked/NAME`
+//! reserves the name of a former guest: access control knows names only, and its certificate stays valid. Private
+//! keys have mode 0600, folders 0700; a private key that others can read is refused, as SSH does. Source: ours.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -20,6 +21,8 @@ const HOST_KEY: &str = "host.key";
 const TRUSTED: &str = "trusted";
 /// Folder of the guests.
 const GUESTS: &str = "guests";
+/// Folder of the names of former guests.
+const REVOKED: &str = "revoked";
 /// Certificate of a guest, in its folder.
 const GUEST_PEM: &str = "guest.pem";
 /// Private key of a guest, in its folder.
@@ -71,6 +74,14 @@ pub enum KeyFolderError {
         name: String,
         /// The folder.
         folder: PathBuf,
+    },
+    /// A former guest had the name.
+    #[error(
+        "{name:?} was the name of a guest who was revoked, and its certificate still has it; expected a new name"
+    )]
+    Spent {
+        /// The name.
+        name: String,
     },
     /// Nobody has the name.
     #[error("{name:?} is not trusted in {}; expected one of: {}", folder.display(), known.join(", "))]
@@ -193,8 +204,13 @@ pub fn read(folder: &Path) -> Result<Keyring, KeyFolderError> {
     })
 }
 
-/// Refuses a name that another key in the folder has.
+/// Refuses a name that another key in the folder has, or a former guest had.
 fn check_free(folder: &Path, keyring: &Keyring, name: &str) -> Result<(), KeyFolderError> {
+    if folder.join(REVOKED).join(name).exists() {
+        return Err(KeyFolderError::Spent {
+            name: name.to_owned(),
+        });
+    }
     let all = keyring.peers.iter().chain(&keyring.guests);
     let mut all = all.chain([keyring.own.certificate()]);
     match all.any(|one| one.name() == name) {
@@ -257,6 +273,8 @@ pub fn revoke(folder: &Path, name: &str) -> Result<(), KeyFolderError> {
         return fs::remove_file(&path).map_err(file_error(&path));
     }
     if keyring.guests.iter().any(is) {
+        // the name first: a guest that is half revoked must not be replaced
+        create_folder(&folder.join(REVOKED).join(name))?;
         let path = folder.join(GUESTS).join(name);
         return fs::remove_dir_all(&path).map_err(file_error(&path));
     }
@@ -394,6 +412,8 @@ mod tests {
         assert_eq!(session.revoked(), None);
         revoke(&near, "viewer").expect("a guest");
         assert_eq!(session.revoked(), Some("viewer"));
+        let again = invite(&near, "viewer");
+        assert!(matches!(again, Err(KeyFolderError::Spent { .. })));
         revoke(&near, "robot").expect("a peer");
         assert_eq!(session.revoked(), Some("robot"));
         assert!(read(&near).expect("keys").peers.is_empty());

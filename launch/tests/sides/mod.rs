@@ -249,6 +249,17 @@ impl Drop for Process {
     }
 }
 
+/// Ends the master and then the slave by Ctrl-C, and asserts that the checks of both passed; `monitors` ran beside them.
+pub(crate) fn end_sides(master: Process, slave: Process, monitors: LoadMonitors) -> [Ended; 2] {
+    let ended = [master, slave].map(|side| {
+        side.interrupt();
+        side.end()
+    });
+    let load = monitors.finish();
+    ended.iter().for_each(|ended| ended.assert_passed(&load));
+    ended
+}
+
 /// Child processes of `parent`, with their command lines.
 pub(crate) fn children(parent: u32) -> Vec<(i32, String)> {
     let mut found = Vec::new();

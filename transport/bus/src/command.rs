@@ -46,21 +46,13 @@ pub type CommandReply = Result<String, String>;
 /// answers the same query). Commands on CRTK's topic
 /// have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CommandSender(Gid);
+pub struct CommandSender(pub Gid);
 
 /// Commands that a session sends: its name as their sender, and their numbers.
 #[derive(Debug)]
 pub(crate) struct SentCommands {
     gid: Gid,
     next: AtomicI64,
-}
-
-impl CommandSender {
-    /// Sender of a number, for tests of the rules for senders.
-    #[must_use]
-    pub fn numbered(number: u8) -> Self {
-        Self([number; 16])
-    }
 }
 
 impl SentCommands {
@@ -305,9 +297,10 @@ impl BusSession {
                 return handler(text, sender);
             };
             let (offer, terms) = text.split_once('\n').unwrap_or_default();
-            // a sender that is refused gets no keys
+            // terms count only with the signature of a trusted host, and a sender that is refused gets no keys
+            let (answer, keys) = link.answer(offer).map_err(|error| error.to_string())?;
             let reply = handler(terms, sender)?;
-            let answer = link.answer(offer).map_err(|error| error.to_string())?;
+            link.add(keys);
             Ok(format!("{answer}\n{reply}"))
         });
         Ok(CommandServer {

@@ -240,7 +240,7 @@ impl KeySet {
 pub(crate) struct OpenedDatagram<'a> {
     /// The content.
     pub(crate) plain: &'a [u8],
-    /// True if its number is the greatest so far.
+    /// True if its number is the greatest so far, under the newest keys that the peer has.
     pub(crate) is_newest: bool,
 }
 
@@ -291,8 +291,15 @@ impl KeySets {
         datagram: &'a mut [u8],
     ) -> Result<OpenedDatagram<'a>, Refusal> {
         let id = datagram.first_chunk().map(|id| u32::from_le_bytes(*id));
-        let set = self.0.iter_mut().find(|set| Some(set.id) == id);
-        set.ok_or(Refusal::Unopened)?.open(datagram)
+        let place = self.0.iter().position(|set| Some(set.id) == id);
+        let place = place.ok_or(Refusal::Unopened)?;
+        // a former peer that still sends does not attract the datagrams of its successor
+        let is_former = self.0[place + 1..].iter().any(|set| set.confirmed);
+        let opened = self.0[place].open(datagram)?;
+        Ok(OpenedDatagram {
+            is_newest: opened.is_newest && !is_former,
+            ..opened
+        })
     }
 }
 
@@ -419,6 +426,21 @@ mod tests {
         assert_eq!(there.0.len(), SETS_MAX);
         let back = sealed(&mut there, 2);
         assert_eq!(open(&mut here, &back), Ok(vec![2; 40]));
+    }
+
+    #[test]
+    fn former_peer_does_not_attract_the_datagrams_of_its_successor() {
+        let [mut former, mut here] = sets(b"former");
+        let [mut successor, _] = sets(b"successor");
+        let secret = Salt::new(HKDF_SHA256, b"test").extract(b"successor");
+        here.add(KeySet::derive(&secret, "peer", false).expect("derived"));
+        let mut is_newest = |from: &mut KeySets| {
+            let mut datagram = sealed(from, 1);
+            here.open(&mut datagram).map(|opened| opened.is_newest)
+        };
+        assert_eq!(is_newest(&mut former), Ok(true));
+        assert_eq!(is_newest(&mut successor), Ok(true));
+        assert_eq!(is_newest(&mut former), Ok(false));
     }
 
     proptest! {

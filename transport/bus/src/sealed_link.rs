@@ -14,7 +14,7 @@ use palpate_transport::trace::Side;
 
 use super::config::{BusConfig, ConnectionRole, listen_error};
 use super::keys::Keyring;
-use super::seal::{CipherError, KeySets, OpenedDatagram, Refusal, SEAL_BYTES, plain_part};
+use super::seal::{CipherError, KeySet, KeySets, OpenedDatagram, Refusal, SEAL_BYTES, plain_part};
 use super::seal_agreement::{Offer, SealError, answer};
 use super::{BusError, duration};
 use palpate_transport::Span;
@@ -87,11 +87,14 @@ impl SealedLink {
         Ok(())
     }
 
-    /// Answers an offer of the other side.
-    pub(crate) fn answer(&self, offer: &str) -> Result<String, SealError> {
-        let (line, set) = answer(&self.keyring, self.side, offer)?;
-        locked(&self.keys).add(set);
-        Ok(line)
+    /// Answer to an offer of a trusted host, and the keys for [`Self::add`].
+    pub(crate) fn answer(&self, offer: &str) -> Result<(String, KeySet), SealError> {
+        answer(&self.keyring, self.side, offer)
+    }
+
+    /// Adds the keys of an offer that was admitted.
+    pub(crate) fn add(&self, keys: KeySet) {
+        locked(&self.keys).add(keys);
     }
 
     /// Name of the peer with which frames are sealed; none before the agreement.

@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn issue_a_stranger_that_stopped_a_stopped_side_could_start_it() {
-        let [peer, pauser, stranger] = [1, 2, 3].map(CommandSender::numbered);
+        let [peer, pauser, stranger] = [1, 2, 3].map(|number| CommandSender([number; 16]));
         let state = CommandState::default();
         state.set_peer(peer);
         let by = |word: &str, sender| state.execute_remote(word, Some(sender)).is_ok();
