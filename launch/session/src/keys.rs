@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use palpate_bus::keys::{HostCertificate, HostKey, Keyring, KeyringError, check_name};
 use palpate_transport::clock::wall_now;
 
+use crate::files;
+
 /// Certificate of the host.
 const HOST_PEM: &str = "host.pem";
 /// Private key of the host.
@@ -132,11 +134,18 @@ fn write_new(path: &Path, text: &str) -> Result<(), KeyFolderError> {
 }
 
 fn read_text(path: &Path) -> Result<String, KeyFolderError> {
-    fs::read_to_string(path).map_err(file_error(path))
+    files::read_text(path).map_err(file_error(path))
 }
 
 fn read_certificate(path: &Path) -> Result<HostCertificate, KeyFolderError> {
     HostCertificate::parse(&read_text(path)?).map_err(content_error(path))
+}
+
+/// Name of this host, as the system has it; empty if it has none.
+#[must_use]
+pub fn host_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }
 
 /// Makes the keys of a host of this name in a new folder.

@@ -39,17 +39,17 @@ pub(super) fn keys(action: &KeysAction) -> Result<CommandOutcome, Failure> {
     Ok(CommandOutcome::unchecked(text))
 }
 
-/// Name of this host, as the system has it, without what a name cannot have.
-fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let first = name.trim().split('.').next().unwrap_or_default();
+/// Name of a key: that of this host, without what a name cannot have.
+fn name_of_key() -> String {
+    let name = keys::host_name();
+    let first = name.split('.').next().unwrap_or_default();
     let allowed = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
     let name: String = first.chars().filter(allowed).take(32).collect();
     if name.is_empty() { NAME.into() } else { name }
 }
 
 fn new(folder: &Path, name: Option<&str>) -> Result<String, KeyFolderError> {
-    let host = keys::make(folder, &name.map_or_else(host_name, str::to_owned))?;
+    let host = keys::make(folder, &name.map_or_else(name_of_key, str::to_owned))?;
     let (name, print) = (host.name(), host.certificate().fingerprint());
     let certificate = keys::certificate_path(folder);
     Ok(format!(

@@ -24,6 +24,7 @@ use serde::Serialize;
 use super::RunError;
 use super::command_state::CommandState;
 use crate::config::Config;
+use crate::keys::host_name;
 use crate::monitor::controller::lock;
 
 /// Disagreement of the sides.
@@ -129,9 +130,8 @@ impl Terms {
     fn of(config: &Config) -> Self {
         let mut coupling = config.coupling;
         coupling.mode = coupling.mode.resolved();
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self {
-            from: format!("process {} on {}", std::process::id(), host.trim()),
+            from: format!("process {} on {}", std::process::id(), host_name()),
             frame: schema::rihs01(HapticFrame::DESCRIPTION),
             period_ns: PERIOD.0,
             coupling,
