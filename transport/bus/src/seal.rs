@@ -28,8 +28,12 @@ const WINDOW: u64 = 2048;
 /// Most sets of keys that are kept; the peer's restarts and repeated agreements add one each.
 const SETS_MAX: usize = 4;
 
-/// Most empty datagrams under keys that the peer has not confirmed: one with each frame of a second.
-const GREETINGS_MAX: u64 = 1000;
+/// Empty datagrams under keys that the peer has not confirmed: one with each frame of a second, later one with each
+/// [`GREETING_PERIOD`] frames. The peer may take longer than that second before it has the keys.
+const GREETINGS_DENSE: u64 = 1000;
+
+/// Frames between two later ones.
+const GREETING_PERIOD: u64 = 64;
 
 /// A datagram that is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,10 +282,13 @@ impl KeySets {
         self.0[in_use].seal(datagram, plain_bytes)
     }
 
-    /// Seals an empty datagram under the newest keys, if the peer may not have them yet; returns the bytes in use.
+    /// Seals an empty datagram under the newest keys, if the peer may not have them yet; returns the bytes in use. Call
+    /// it after each sealed frame.
     pub(crate) fn seal_greeting(&mut self, datagram: &mut [u8]) -> Option<usize> {
+        let frames = self.0.get(self.in_use()?)?.sealed;
         let newest = self.0.last_mut()?;
-        let greets = !newest.confirmed && newest.sealed < GREETINGS_MAX;
+        let is_due = newest.sealed < GREETINGS_DENSE || frames % GREETING_PERIOD == 0;
+        let greets = !newest.confirmed && is_due;
         greets.then(|| newest.seal(datagram, 0).ok()).flatten()
     }
 
@@ -293,8 +300,10 @@ impl KeySets {
         let id = datagram.first_chunk().map(|id| u32::from_le_bytes(*id));
         let place = self.0.iter().position(|set| Some(set.id) == id);
         let place = place.ok_or(Refusal::Unopened)?;
-        // a former peer that still sends does not attract the datagrams of its successor
-        let is_former = self.0[place + 1..].iter().any(|set| set.confirmed);
+        // a former peer that still sends does not attract the datagrams of its successor; keys that only an agreement
+        // confirmed show no successor, as agreements of both sides can cross
+        let has_opened = |set: &KeySet| set.window.newest > 0;
+        let is_former = self.0[place + 1..].iter().any(has_opened);
         let opened = self.0[place].open(datagram)?;
         Ok(OpenedDatagram {
             is_newest: opened.is_newest && !is_former,
@@ -441,6 +450,53 @@ mod tests {
         assert_eq!(is_newest(&mut former), Ok(true));
         assert_eq!(is_newest(&mut successor), Ok(true));
         assert_eq!(is_newest(&mut former), Ok(false));
+    }
+
+    /// Each side answered the other's request before it had the answer to its own, so each had its own keys last. Then
+    /// the listening side took the dialling one, which sends under its own keys, for a former peer.
+    #[test]
+    fn issue_crossed_agreements_hid_the_address() {
+        let secret = |seed: &[u8]| Salt::new(HKDF_SHA256, b"test").extract(seed);
+        let set = |seed, asked| KeySet::derive(&secret(seed), "peer", asked).expect("derived");
+        let crossed = |own, other| {
+            let mut sets = KeySets::default();
+            sets.add(set(other, false));
+            sets.add(set(own, true));
+            sets
+        };
+        let (dialling, listening) = (&b"dials"[..], &b"listens"[..]);
+        let (mut dials, mut listens) = (crossed(dialling, listening), crossed(listening, dialling));
+        for content in 0..3 {
+            let mut frame = sealed(&mut dials, content);
+            let opened = listens.open(&mut frame).map(|opened| opened.is_newest);
+            assert_eq!(opened, Ok(true));
+            let back = sealed(&mut listens, content);
+            assert_eq!(open(&mut dials, &back), Ok(vec![content; 40]));
+        }
+    }
+
+    /// A restarted side that was held up for more than a second had its keys too late, and never learnt the peer's
+    /// address.
+    #[test]
+    fn issue_late_side_missed_all_greetings() {
+        let [mut here, _] = sets(b"former peer");
+        let secret = Salt::new(HKDF_SHA256, b"test").extract(b"restarted peer");
+        let [answered, asked] =
+            [false, true].map(|it| KeySet::derive(&secret, "peer", it).expect("derived"));
+        here.add(answered);
+        let mut greeting = |here: &mut KeySets| {
+            let mut datagram = sealed(here, 1).to_vec();
+            let length = here.seal_greeting(&mut datagram);
+            length.map(|length| datagram[..length].to_vec())
+        };
+        // for two seconds the restarted side has no keys
+        for _ in 0..2 * GREETINGS_DENSE {
+            greeting(&mut here);
+        }
+        let mut late = KeySets::default();
+        late.add(asked);
+        let mut later = (0..GREETING_PERIOD).filter_map(|_| greeting(&mut here));
+        assert!(later.any(|datagram| open(&mut late, &datagram) == Ok(Vec::new())));
     }
 
     proptest! {
