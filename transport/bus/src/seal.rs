@@ -484,7 +484,7 @@ mod tests {
         let [answered, asked] =
             [false, true].map(|it| KeySet::derive(&secret, "peer", it).expect("derived"));
         here.add(answered);
-        let mut greeting = |here: &mut KeySets| {
+        let greeting = |here: &mut KeySets| {
             let mut datagram = sealed(here, 1).to_vec();
             let length = here.seal_greeting(&mut datagram);
             length.map(|length| datagram[..length].to_vec())
