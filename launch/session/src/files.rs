@@ -39,14 +39,18 @@ pub(crate) fn create_part(path: &Path) -> io::Result<File> {
         .open(part)
 }
 
-/// Gives a part that is whole the name of its file, once it is on the disk.
+/// Gives a part that is whole the name of its file, once it is on the disk. Then the name is on the disk as well, so
+/// that the file survives a power cut.
 ///
 /// # Errors
 /// The error of the system.
 pub(crate) fn complete(path: &Path) -> io::Result<()> {
     let part = part_of(path);
     File::open(&part)?.sync_all()?;
-    fs::rename(part, path)
+    fs::rename(part, path)?;
+    // a name is an entry of its folder
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Writes a whole file. On an error, as on a full disk, nothing of it remains, and an older file stays.
