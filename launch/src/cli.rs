@@ -22,7 +22,7 @@ use clap::{Args, Parser, Subcommand};
 pub use atlas::AtlasArgs;
 pub use config_flags::ConfigArgs;
 pub use detect::DetectArgs;
-pub use keys::{KeysAction, SecurityArgs};
+pub use keys::{KeysAction, PermittedSide, SecurityArgs};
 pub use recover::RecoverArgs;
 pub use rehearse::RehearseArgs;
 pub use replay::ReplayArgs;
@@ -285,6 +285,11 @@ pub struct SideArgs {
     /// Keys of the session.
     #[command(flatten)]
     pub security: SecurityArgs,
+    /// Master: if the robot belongs to another master, ask it for a hand-over, and wait this long for the answer, in
+    /// seconds; motion starts paused
+    #[arg(long, value_name = "S", num_args = 0..=1, default_missing_value = "60",
+        value_parser = session_flags::within(1.0, 3600.0, "1 to 3600 s"))]
+    pub ask_handover: Option<f64>,
     /// Run until stopped, whatever the duration
     #[arg(long)]
     pub until_stopped: bool,

@@ -162,6 +162,14 @@ fn killed_run_leaves_both_sides_where_recover_finds_them() {
     run.wait_until_running();
     kill(Pid::from_raw(run.id().cast_signed()), Signal::SIGKILL).expect("it runs");
     assert_eq!(run.end().code, None);
+    // a private key does not outlive its session, killed or not
+    let keys = out.join("sides").join("keys");
+    for side in ["master", "slave"] {
+        let of = |name: &str| keys.join(side).join(name).exists();
+        assert_eq!((of("host.pem"), of("host.key")), (true, false), "{side}");
+    }
+    // as a session leaves them that is killed before its sides have read them
+    std::fs::write(keys.join("master").join("host.key"), "a key").expect("writable");
     for side in ["master", "slave"] {
         assert!(
             out.join("sides")
@@ -186,6 +194,7 @@ fn killed_run_leaves_both_sides_where_recover_finds_them() {
         stdout.contains("The records of the slave end with tick"),
         "{stdout}"
     );
+    assert!(!keys.exists());
     let recording = record::read(&out.join("recording.mcap")).expect("whole");
     assert_eq!(
         (recording.damage.is_some(), recording.cuts.len()),

@@ -251,11 +251,12 @@ impl SlaveState {
         }
     }
 
-    /// Takes the newest frame; for a peer that restarted, all sums count from 0 again, and the robot
-    /// starts to move as after any stop.
+    /// Takes the newest frame. For a peer that restarted, or its successor, all sums count from 0 again, the tank keeps
+    /// nothing of the former run, and the robot starts to move as after any stop.
     fn take_frame(&mut self, coupling: &CouplingParams, at: &TickInputs) {
         if self.inbox.accept(at.frame, coupling) == PeerRun::New {
             self.tank.reset_sums();
+            self.tank.drop_surplus();
             self.method.restart();
             self.engaged_since = None;
         }

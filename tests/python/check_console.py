@@ -4,10 +4,11 @@ Usage: check_console.py PALPATE --out DIR [--page FOLDER] [--chromium PATH]
 
 Loads the page, presses with the mouse until more than 1 N is felt, sees the mesh move, watches from a
 second page, changes the delay, reloads, stops by the button, and reads from the recording when the robot
-stood. Screenshots and numbers go to DIR. Exit 1 and a sentence if anything does not hold.
+stood. Hands a robot over between two masters. Screenshots and numbers go to DIR. Exit 1 and a sentence if anything does not hold.
 """
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -235,10 +236,59 @@ def alone(arguments, browser, numbers):
         slave.wait()
 
 
+def hand_over(arguments, browser, numbers):
+    """A second master asks for the robot; its owner declines and then grants on the page; the next one resumes motion."""
+    port = free_port()
+    ends = ["--set", f"network.port={port}", "--tissue", "sheet-lump", "--twin", "sheet"]
+    out = lambda name: Path(arguments.out, name)
+    asked = "!document.getElementById('handover').hidden"
+    slave = subprocess.Popen([arguments.palpate, "slave", *ends, "--until-stopped", "--out", str(out("robot"))],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    master = lambda name, *more: Session(arguments.palpate, out(name), *ends, "--until-stopped", *more, command="master")
+    try:
+        listens(port + 1, slave)
+        with master("owner") as owner:
+            page = Page(browser, owner.url, arguments.page, size=(900, 700))
+            page.until("window.palpate?.seen.frames > 10", "the owner's page shows frames", 60)
+            hold(not page.js(asked), "nobody asks yet")
+            with master("declined", "--ask-handover", "60") as other:
+                page.until(asked, "the owner's page shows the request")
+                said = page.page.text_content("#handover-words")
+                hold("process" in said and "asks for the robot" in said, f"it names who asks: {said}")
+                page.shot(out("asked.png"))
+                page.page.click("#handover-decline")
+                hold(other.end() == 3, "the side that asked ends with status 3")
+                hold("declined" in other.stderr, f"and says why: {other.stderr}")
+            page.until(f"!({asked})", "the request is gone")
+            with master("successor", "--ask-handover", "60") as successor:
+                page.until(asked, "another one asks")
+                page.page.click("#handover-grant")
+                code = owner.end()
+                page.until("document.getElementById('connection').textContent === 'ended'", "the owner's page says that it ended")
+                summary = judged(out("owner"), code, numbers.setdefault("handed_over", {}))
+                hold("robot handed over to" in str(summary["safety"]["faults"]), "and its summary to whom")
+                later = Page(browser, successor.url, arguments.page, size=(900, 700))
+                later.until("window.palpate?.seen.frames > 10 && palpate.seen.state.master.received > 100", "the next owner's page shows frames", 60)
+                later.until("document.getElementById('halted').textContent.startsWith('Paused')", "motion starts paused")
+                later.shot(out("successor.png"))
+                later.page.click("#resume")
+                later.until("document.getElementById('notice').textContent.includes('slave ENABLED')", "the robot is enabled by the page")
+                later.until("palpate.seen.state.master.ordered === 1", "and the hand")
+                successor.process.send_signal(signal.SIGINT)
+                successor.end()
+                for one in (page, later):
+                    hold(not one.errors, f"no page breaks: {one.errors}")
+                    one.page.context.close()
+    finally:
+        slave.terminate()
+        slave.wait()
+
+
 def both(arguments, browser, numbers):
     palpate_and_stop(arguments, browser, numbers)
     replay(arguments, numbers)
     alone(arguments, browser, numbers)
+    hand_over(arguments, browser, numbers)
 
 
 def replay(arguments, numbers):

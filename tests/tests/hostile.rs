@@ -3,9 +3,13 @@
 //!
 //! The cases follow from their numbers. `.ci/run` bounds the time of all. Source: ours.
 
+use std::ffi::OsStr;
 use std::io::{Cursor, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use nix::sys::resource::{Resource, setrlimit};
 use palpate_console::rehearsal::script::{self, RehearsalScript};
@@ -14,6 +18,7 @@ use palpate_geometry::mesh::{Units, fem_file, plg_file};
 use palpate_geometry::volume::file::{self as volume_file, VolumeFormat, nrrd_write};
 use palpate_geometry::volume::phantom::LimbPhantom;
 use palpate_session::config::Config;
+use palpate_session::keys::{self, KeyFolderError};
 use palpate_session::record::{self, Recorder, RecordingHeader};
 use palpate_study::trial::{self, Trial};
 use palpate_transport::link::{LinkParams, trace};
@@ -253,9 +258,90 @@ fn mesh_formats() -> Vec<Format> {
     meshes!("msh" Msh, "vtu" Vtu, "obj" Obj, "stl" Stl, "ply" Ply)
 }
 
-/// All formats; keys and certificates of secured sessions belong here as well, once they exist.
+/// Folders of keys of two hosts; the first trusts the second, may trust it as one side only, and has a guest.
+fn key_folders() -> &'static [PathBuf; 2] {
+    static FOLDERS: OnceLock<[PathBuf; 2]> = OnceLock::new();
+    FOLDERS.get_or_init(|| {
+        let root = tempfile::tempdir().expect("a temporary folder").keep();
+        let folders = ["operator", "robot"].map(|name| root.join(name));
+        keys::make_pair(&root, ["operator", "robot"]).expect("made");
+        keys::invite(&folders[0], "viewer").expect("invited");
+        folders
+    })
+}
+
+/// Reads the keys of the first host, with other bytes in one file.
+fn read_with(name: &str, bytes: &[u8]) -> bool {
+    let [near, _] = key_folders();
+    let path = near.join(name);
+    let kept = std::fs::read(&path).ok();
+    std::fs::write(&path, bytes).expect("writable");
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(&path, mode).expect("own file");
+    let is_read = keys::read(near).is_ok();
+    match kept {
+        Some(kept) => std::fs::write(&path, kept).expect("writable"),
+        None => std::fs::remove_file(&path).expect("own file"),
+    }
+    is_read
+}
+
+/// Keys of secured sessions. Lines of the agreement on a seal are mutated in `seal_agreement.rs`.
+fn key_formats() -> Vec<Format> {
+    let file = |name: &str| std::fs::read(key_folders()[0].join(name)).expect("made");
+    vec![
+        Format {
+            name: "certificate",
+            seeds: vec![file("host.pem")],
+            read: |bytes| read_with("host.pem", bytes),
+        },
+        Format {
+            name: "certificate of a guest",
+            seeds: vec![file("guests/viewer/guest.pem")],
+            read: |bytes| read_with("guests/viewer/guest.pem", bytes),
+        },
+        Format {
+            name: "private key",
+            seeds: vec![file("host.key")],
+            read: |bytes| read_with("host.key", bytes),
+        },
+        Format {
+            name: "trusted host",
+            seeds: vec![file("trusted/robot.pem")],
+            read: |bytes| read_with("trusted/robot.pem", bytes),
+        },
+        Format {
+            name: "side of a trusted host",
+            seeds: vec![b"master".to_vec(), b"slave\n".to_vec()],
+            read: |bytes| read_with("trusted/robot.only", bytes),
+        },
+        Format {
+            name: "name of a revoked guest",
+            seeds: vec![b"visitor".to_vec(), b"guest-2".to_vec()],
+            read: |bytes| {
+                let [near, _] = key_folders();
+                let name = OsStr::from_bytes(bytes);
+                let revoked = near.join("revoked").join(name);
+                // a name with a slash could lie elsewhere
+                if bytes.contains(&b'/') || std::fs::create_dir_all(&revoked).is_err() {
+                    return false;
+                }
+                let is_spent = name.to_str().is_some_and(|name| {
+                    matches!(keys::invite(near, name), Err(KeyFolderError::Spent { .. }))
+                });
+                let is_read = keys::read(near).is_ok();
+                // the folder itself for a name without characters
+                let _ = std::fs::remove_dir(&revoked);
+                is_spent && is_read
+            },
+        },
+    ]
+}
+
+/// All formats.
 fn formats() -> Vec<Format> {
-    [text_formats(), binary_formats(), mesh_formats()].concat()
+    let keys = key_formats();
+    [text_formats(), binary_formats(), mesh_formats(), keys].concat()
 }
 
 /// Random numbers of one case.

@@ -12,6 +12,7 @@ use palpate_session::config::Config;
 use palpate_session::input::InputReport;
 use palpate_session::keys::SessionKeys;
 use palpate_session::lab::{self, WIRE_BYTES};
+use palpate_session::run::ownership::HandOver;
 use palpate_session::run::servo::ServoReport;
 use palpate_session::run::supervise::{SessionStatus, SideStatus};
 use palpate_session::run::{RunOptions, RunOutcome, SideReport, supervise};
@@ -165,7 +166,7 @@ fn link_note(reports: &[&SideReport]) -> String {
     }
     let dropped = match unopened {
         0 => String::new(),
-        count => format!(" {count} other datagrams were dropped."),
+        count => format!(" {count} other datagrams were dropped: no agreed key opened them."),
     };
     format!("The link was secured: TLS, and sealed frames.{dropped}")
 }
@@ -203,9 +204,12 @@ pub fn judge_side(
     let demands_seal = report.secured;
     let path = record::left_in(folder);
     let recording = record::read(&path).map_err(|error| Failure::Refused(error.to_string()))?;
+    // a granted hand-over is an end by the owner's own act
+    let kept = report.handovers.iter().all(|change| change.granted);
+    let owns = (side == Side::Master).then_some((OWNERSHIP, kept));
     let mut facts = SessionFacts {
         only_side: Some(side),
-        live_parts: Some(Vec::new()),
+        live_parts: Some(owns.into_iter().collect()),
         ..facts(config, side.name(), &recording.master)?
     };
     facts.prefilled.link.secured = secured(&[report], 1);
@@ -213,12 +217,17 @@ pub fn judge_side(
     let closed = report.revoked.iter();
     let closed = closed.map(|name| format!("session closed: the key of {name} was revoked"));
     facts.prefilled.safety.faults.extend(closed);
+    let handovers: Vec<String> = report.handovers.iter().map(handover_words).collect();
+    if side == Side::Master {
+        facts.prefilled.safety.faults.extend(handovers.clone());
+    }
     facts.prefilled.servo = servo(&[report], 1);
     let recorded = recording.master.len() + recording.slave.len();
     state_unrecorded(&[report], recorded, &mut facts.prefilled);
     facts.prefilled.topology = TopologySummary::of(&recording);
     let mut remarks = vec![link_note(&[report])];
     remarks.extend(refusals(&[report]));
+    remarks.extend(handovers.iter().map(|words| format!("{words}.")));
     remarks.extend(peer_change_note(report));
     remarks.extend(report.codec_note.clone());
     remarks.extend(report.input.as_ref().map(InputReport::words));
@@ -367,6 +376,19 @@ fn received(records: &[TickRecord], report: &SideReport, sender: &SideReport) ->
     let received = report.bus.received;
     let arrived = (received.admitted + received.late + received.stale).min(sent);
     DirectionCounts { sent, arrived }
+}
+
+/// Part of a master's session that must last until its end, or until the owner grants a hand-over.
+const OWNERSHIP: &str = "ownership of the robot";
+
+/// Change of the robot's owner, in words.
+#[must_use]
+pub fn handover_words(change: &HandOver) -> String {
+    let to = &change.to;
+    match change.granted {
+        true => format!("robot handed over to {to}"),
+        false => format!("robot taken by {to}, without a grant of its owner"),
+    }
 }
 
 /// Requests that the machine refused, each once.

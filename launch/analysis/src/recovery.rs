@@ -9,7 +9,7 @@ use palpate_session::config::Config;
 use palpate_session::files;
 use palpate_session::record::{self, RECORDING, RecordedCut, Recording};
 use palpate_session::replay::{bitwise, trace_hash};
-use palpate_session::run::supervise::SIDES;
+use palpate_session::run::supervise::{self, SIDES};
 use palpate_transport::trace::Side;
 
 use crate::conclusion::{self, Conclusion, Evidence};
@@ -39,11 +39,13 @@ pub fn is_recoverable(folder: &Path) -> bool {
     !whole.exists() && (parts.iter().any(|part| part.exists()) || !side_parts(folder).is_empty())
 }
 
-/// Joins what a killed session left in its folder, and writes `recording.mcap`, `summary.json` and `report.html` there.
+/// Joins what a killed session left in its folder, removes its keys, and writes `recording.mcap`, `summary.json` and `report.html` there.
 ///
 /// # Errors
 /// [`Failure::Usage`] if nothing is to recover, [`Failure::Refused`] if a file cannot be read or written.
 pub fn recover(folder: &Path) -> Result<Recovered, Failure> {
+    // also if nothing is to recover
+    supervise::remove_keys(folder).map_err(|error| Failure::Refused(error.to_string()))?;
     let path = folder.join(RECORDING);
     let refused = |error: record::RecordError| Failure::Refused(error.to_string());
     if path.exists() && is_damaged(&path)? {

@@ -1,7 +1,7 @@
 //! Folder with the keys of a host: `palpate keys` makes it, `--secure` uses it.
 //!
 //! `host.pem` is the host's certificate, for its peers; `host.key` its private key. `trusted/NAME.pem` is the
-//! certificate of a host that may command. `guests/NAME/` has what a guest needs, who may only look. `revoked/NAME`
+//! certificate of a host that may command; `trusted/NAME.only` has the side that it may be, if only one. `guests/NAME/` has what a guest needs, who may only look. `revoked/NAME`
 //! reserves the name of a former guest: access control knows names only, and its certificate stays valid. Private
 //! keys have mode 0600, folders 0700; a private key that others can read is refused, as SSH does. Source: ours.
 
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use palpate_bus::keys::{HostCertificate, HostKey, Keyring, KeyringError, check_name};
 use palpate_transport::clock::wall_now;
+use palpate_transport::trace::Side;
 
 use crate::files;
 
@@ -25,6 +26,8 @@ const TRUSTED: &str = "trusted";
 const GUESTS: &str = "guests";
 /// Folder of the names of former guests.
 const REVOKED: &str = "revoked";
+/// Ending of the file beside the certificate of a trusted host that may be one side only: it has the name of the side.
+const ONLY: &str = "only";
 /// Certificate of a guest, in its folder.
 const GUEST_PEM: &str = "guest.pem";
 /// Private key of a guest, in its folder.
@@ -68,6 +71,24 @@ pub enum KeyFolderError {
         path: PathBuf,
         /// Reason.
         source: KeyringError,
+    },
+    /// The side of a trusted host cannot be read.
+    #[error("{}: it is {found:?}; expected master or slave", path.display())]
+    Side {
+        /// The file.
+        path: PathBuf,
+        /// Content found.
+        found: String,
+    },
+    /// A host is trusted with other rights.
+    #[error("{name:?} is trusted as {known} in {}; expected the same, or `palpate keys revoke` first", folder.display())]
+    Rights {
+        /// Name of the host.
+        name: String,
+        /// Sides that it may be.
+        known: &'static str,
+        /// The folder.
+        folder: PathBuf,
     },
     /// Another key has the name.
     #[error("{name:?} is already the name of another key in {}; expected a new name, or `palpate keys revoke` first", folder.display())]
@@ -193,22 +214,47 @@ fn entries(path: &Path) -> Result<Vec<PathBuf>, KeyFolderError> {
     Ok(paths)
 }
 
+fn only_path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(TRUSTED).join(format!("{name}.{ONLY}"))
+}
+
+/// The one side that a trusted host may be; none without such a file.
+fn read_only_side(path: &Path) -> Result<Option<Side>, KeyFolderError> {
+    let text = match files::read_text(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(file_error(path))?,
+    };
+    let named = |side: &Side| side.name() == text.trim();
+    let side = [Side::Master, Side::Slave].into_iter().find(named);
+    side.map(Some).ok_or_else(|| KeyFolderError::Side {
+        path: path.to_owned(),
+        found: text.chars().take(32).collect(),
+    })
+}
+
 /// Reads all keys of a folder.
 ///
 /// # Errors
 /// [`KeyFolderError`] names the file.
 pub fn read(folder: &Path) -> Result<Keyring, KeyFolderError> {
     let of = |part: &str, file: &str| -> Result<Vec<HostCertificate>, KeyFolderError> {
-        let paths = entries(&folder.join(part))?;
+        let mut paths = entries(&folder.join(part))?;
+        paths.retain(|path| path.extension().is_none_or(|ending| ending != ONLY));
         let paths = paths.iter().map(|path| match file {
             "" => path.clone(),
             inside => path.join(inside),
         });
         paths.map(|path| read_certificate(&path)).collect()
     };
+    let peers = of(TRUSTED, "")?;
+    let only = peers.iter().filter_map(|peer| {
+        let side = read_only_side(&only_path(folder, peer.name())).transpose()?;
+        Some(side.map(|side| (peer.name().to_owned(), side)))
+    });
     Ok(Keyring {
         own: read_host(folder)?,
-        peers: of(TRUSTED, "")?,
+        only: only.collect::<Result<_, _>>()?,
+        peers,
         guests: of(GUESTS, GUEST_PEM)?,
     })
 }
@@ -231,11 +277,16 @@ fn check_free(folder: &Path, keyring: &Keyring, name: &str) -> Result<(), KeyFol
     }
 }
 
-/// Trusts the host of a certificate: it may command. A host that is trusted already is accepted.
+/// Trusts the host of a certificate: it may command, as either side, or as the `only` one. A host that is trusted already
+/// is accepted.
 ///
 /// # Errors
-/// [`KeyFolderError`], also if another key has its name.
-pub fn trust(folder: &Path, certificate: &Path) -> Result<HostCertificate, KeyFolderError> {
+/// [`KeyFolderError`], also if another key has its name, or it is trusted as other sides.
+pub fn trust(
+    folder: &Path,
+    certificate: &Path,
+    only: Option<Side>,
+) -> Result<HostCertificate, KeyFolderError> {
     let keyring = read(folder)?;
     let peer = read_certificate(certificate)?;
     peer.check_dates(wall_now())
@@ -246,8 +297,19 @@ pub fn trust(folder: &Path, certificate: &Path) -> Result<HostCertificate, KeyFo
         .any(|known| known.name() == peer.name() && known.fingerprint() == peer.fingerprint());
     if !known {
         check_free(folder, &keyring, peer.name())?;
+        // the side first: a host that is half trusted must not have more rights
+        if let Some(side) = only {
+            write_new(&only_path(folder, peer.name()), side.name())?;
+        }
         let path = folder.join(TRUSTED).join(format!("{}.pem", peer.name()));
         write_new(&path, peer.pem())?;
+    } else if keyring.only.get(peer.name()).copied() != only {
+        let known = keyring.only.get(peer.name());
+        return Err(KeyFolderError::Rights {
+            name: peer.name().to_owned(),
+            known: known.map_or("any side", |side| side.name()),
+            folder: folder.to_owned(),
+        });
     }
     Ok(peer)
 }
@@ -270,6 +332,21 @@ pub fn invite(folder: &Path, name: &str) -> Result<PathBuf, KeyFolderError> {
     Ok(path)
 }
 
+fn remove_if_there(path: &Path) -> Result<(), KeyFolderError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(file_error(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes the private key of a host from its folder; a running session has read it.
+///
+/// # Errors
+/// [`KeyFolderError::File`] if the system refuses.
+pub(crate) fn remove_private(folder: &Path) -> Result<(), KeyFolderError> {
+    remove_if_there(&folder.join(HOST_KEY))
+}
+
 /// Ends the trust in a host or a guest. A running session with it closes.
 ///
 /// # Errors
@@ -279,7 +356,8 @@ pub fn revoke(folder: &Path, name: &str) -> Result<(), KeyFolderError> {
     let is = |one: &HostCertificate| one.name() == name;
     if keyring.peers.iter().any(is) {
         let path = folder.join(TRUSTED).join(format!("{name}.pem"));
-        return fs::remove_file(&path).map_err(file_error(&path));
+        fs::remove_file(&path).map_err(file_error(&path))?;
+        return remove_if_there(&only_path(folder, name));
     }
     if keyring.guests.iter().any(is) {
         // the name first: a guest that is half revoked must not be replaced
@@ -355,8 +433,8 @@ pub fn make_pair(folder: &Path, names: [&str; 2]) -> Result<(), KeyFolderError> 
         make(folder, name)?;
     }
     let [first, second] = &folders;
-    trust(first, &second.join(HOST_PEM))?;
-    trust(second, &first.join(HOST_PEM))?;
+    trust(first, &second.join(HOST_PEM), None)?;
+    trust(second, &first.join(HOST_PEM), None)?;
     Ok(())
 }
 
@@ -410,9 +488,9 @@ mod tests {
         let robot = make(&far, "robot").expect("made");
         let lonely = SessionKeys::read(&near).expect_err("no peer").to_string();
         assert!(lonely.contains("no peer is trusted"), "{lonely}");
-        let peer = trust(&near, &far.join(HOST_PEM)).expect("trusted");
+        let peer = trust(&near, &far.join(HOST_PEM), None).expect("trusted");
         assert_eq!(peer.fingerprint(), robot.certificate().fingerprint());
-        trust(&near, &far.join(HOST_PEM)).expect("trusted already");
+        trust(&near, &far.join(HOST_PEM), None).expect("trusted already");
         let guest = invite(&near, "viewer").expect("invited");
         assert_eq!(mode(&guest.join(GUEST_KEY)), 0o600);
         let session = SessionKeys::read(&near).expect("keys");
@@ -437,10 +515,10 @@ mod tests {
         make(&near, "operator").expect("made");
         make(&far, "robot").expect("made");
         make(&other, "robot").expect("made");
-        trust(&near, &far.join(HOST_PEM)).expect("trusted");
+        trust(&near, &far.join(HOST_PEM), None).expect("trusted");
         for refused in [
-            trust(&near, &other.join(HOST_PEM)).map(drop),
-            trust(&near, &near.join(HOST_PEM)).map(drop),
+            trust(&near, &other.join(HOST_PEM), None).map(drop),
+            trust(&near, &near.join(HOST_PEM), None).map(drop),
             invite(&near, "robot").map(drop),
         ] {
             assert!(matches!(refused, Err(KeyFolderError::Taken { .. })));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use palpate_analysis::Failure;
 use palpate_session::keys::SessionKeys;
 
@@ -29,6 +29,17 @@ impl SecurityArgs {
     }
 }
 
+/// Sides that a trusted host may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PermittedSide {
+    /// The operator's side only.
+    Master,
+    /// The robot's side only.
+    Slave,
+    /// Either side.
+    Any,
+}
+
 /// Actions of `palpate keys`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum KeysAction {
@@ -52,6 +63,7 @@ pub enum KeysAction {
     },
     /// Trust another host, or make keys for a guest, who may only look
     #[command(after_help = "Examples:\n  palpate keys trust keys other-host.pem\n  \
+        palpate keys trust keys robot.pem --as slave\n  \
         palpate keys trust keys --guest viewer")]
     Trust {
         /// Folder of the keys
@@ -60,6 +72,14 @@ pub enum KeysAction {
         /// Certificate of the other host, its host.pem; it may command
         #[arg(value_name = "PEER.pem", required_unless_present = "guest")]
         certificate: Option<PathBuf>,
+        /// Sides that the other host may be
+        #[arg(
+            long = "as",
+            value_name = "SIDE",
+            default_value = "any",
+            conflicts_with = "guest"
+        )]
+        permitted: PermittedSide,
         /// Make keys for a guest of this name, such as a ROS 2 node: it may subscribe, and command nothing
         #[arg(long, value_name = "NAME", conflicts_with = "certificate")]
         guest: Option<String>,

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use palpate_analysis::Failure;
 use palpate_session::keys::{self, KeyFolderError};
+use palpate_transport::trace::Side;
 
 use super::CommandOutcome;
-use crate::cli::KeysAction;
+use crate::cli::{KeysAction, PermittedSide};
 
 /// Name of a host whose own name cannot be used.
 const NAME: &str = "host";
@@ -23,9 +24,10 @@ pub(super) fn keys(action: &KeysAction) -> Result<CommandOutcome, Failure> {
         KeysAction::Trust {
             folder,
             certificate,
+            permitted,
             guest,
         } => match (certificate, guest) {
-            (Some(certificate), _) => trust(folder, certificate),
+            (Some(certificate), _) => trust(folder, certificate, only(*permitted)),
             (None, guest) => invite(folder, guest.as_deref().unwrap_or_default()),
         },
         KeysAction::Revoke { folder, name } => revoke(folder, name),
@@ -65,7 +67,13 @@ fn show(folder: &Path) -> Result<String, KeyFolderError> {
     let mut text = format!("this host  {:<16} {}\n", own.name(), own.fingerprint());
     for (role, all) in [("trusted", &keyring.peers), ("guest", &keyring.guests)] {
         for one in all {
-            text += &format!("{role:<10} {:<16} {}\n", one.name(), one.fingerprint());
+            let only = keyring.only.get(one.name());
+            let only = only.map_or(String::new(), |side| format!("  as {} only", side.name()));
+            text += &format!(
+                "{role:<10} {:<16} {}{only}\n",
+                one.name(),
+                one.fingerprint()
+            );
         }
     }
     if keyring.peers.is_empty() {
@@ -74,8 +82,16 @@ fn show(folder: &Path) -> Result<String, KeyFolderError> {
     Ok(text)
 }
 
-fn trust(folder: &Path, certificate: &Path) -> Result<String, KeyFolderError> {
-    let peer = keys::trust(folder, certificate)?;
+fn only(permitted: PermittedSide) -> Option<Side> {
+    match permitted {
+        PermittedSide::Master => Some(Side::Master),
+        PermittedSide::Slave => Some(Side::Slave),
+        PermittedSide::Any => None,
+    }
+}
+
+fn trust(folder: &Path, certificate: &Path, only: Option<Side>) -> Result<String, KeyFolderError> {
+    let peer = keys::trust(folder, certificate, only)?;
     let own = keys::read_host(folder)?;
     Ok(format!(
         "trusted    {:<16} {}\nthis host  {:<16} {}\n\nCompare both lines with those that `palpate keys show` \

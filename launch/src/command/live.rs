@@ -2,9 +2,11 @@
 //!
 //! Source: ours. [`palpate_analysis::live`] runs and judges them.
 
+use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Sender, channel};
 
 use palpate_analysis::live::SideLink;
 use palpate_analysis::{Failure, live, output, realtime_check};
@@ -18,11 +20,13 @@ use palpate_session::monitor::controller::{SessionController, SessionSides};
 use palpate_session::monitor::ipc;
 use palpate_session::netlab::{self, Backend};
 use palpate_session::run::{RunOptions, SideOptions, run_side};
+use palpate_transport::Span;
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::Side;
 
 use super::{CommandOutcome, interrupt};
 use crate::cli::{RunArgs, SideArgs};
+use crate::message::shortened;
 use crate::progress::TerminalProgress;
 
 /// Runs both sides on this machine, with an impaired network between them.
@@ -90,6 +94,9 @@ pub(super) fn side(arguments: &SideArgs, side: Side) -> Result<CommandOutcome, F
     let keys = arguments.security.keys()?;
     let link = side_link(arguments, keys.as_ref());
     let session = live::bus_config(&link, &config, side)?;
+    if side == Side::Slave && arguments.ask_handover.is_some() {
+        return Err(Failure::Usage(ONLY_MASTERS_ASK.into()));
+    }
     let wanted = &arguments.output;
     if !arguments.status_lines {
         // a supervisor has checked already
@@ -100,6 +107,10 @@ pub(super) fn side(arguments: &SideArgs, side: Side) -> Result<CommandOutcome, F
         !arguments.console.no_console || side == Side::Slave,
     )?;
     let folder = output::folder(wanted.chosen(), side.name(), output::SESSION)?;
+    let force_handover = match side {
+        Side::Slave => interrupt::on_user_signal()?,
+        Side::Master => Arc::default(),
+    };
     let stop = interrupt::on_ctrl_c()?;
     let (console, link) = side_console(arguments, side, &config, &stop)?;
     let ticks = (config.duration_s / PERIOD.s()).round() as u64;
@@ -111,6 +122,9 @@ pub(super) fn side(arguments: &SideArgs, side: Side) -> Result<CommandOutcome, F
         ticks_max: (!arguments.until_stopped).then_some(ticks),
         status_lines: arguments.status_lines,
         console: link,
+        handover_wait: arguments.ask_handover.map(Span::from_s),
+        force_handover,
+        notices: Some(print_notices()),
         stop: Arc::clone(&stop),
     };
     let Some(report) = run_side(&config, &options)? else {
@@ -136,10 +150,27 @@ pub(super) fn side(arguments: &SideArgs, side: Side) -> Result<CommandOutcome, F
     let revoked = report.revoked.as_ref();
     let revoked =
         revoked.map(|name| format!("the session was closed: the key of {name} was revoked"));
+    let lost = report.handovers.first().filter(|_| side == Side::Master);
+    let lost = lost.map(live::handover_words);
     Ok(CommandOutcome {
-        warning: revoked.or_else(|| report.codec_note.clone()),
+        warning: revoked.or(lost).or_else(|| report.codec_note.clone()),
         ..CommandOutcome::from_session(&concluded, wanted, &folder)?
     })
+}
+
+/// Refusal of a request that only a master can make.
+const ONLY_MASTERS_ASK: &str =
+    "--ask-handover: the slave owns no robot but its own; expected it of `palpate master`";
+
+/// Starts a thread that prints notices of a running side on stderr.
+fn print_notices() -> Sender<String> {
+    let (sender, notices) = channel::<String>();
+    std::thread::spawn(move || {
+        for notice in notices {
+            let _ = writeln!(std::io::stderr(), "palpate: {}", shortened(&notice));
+        }
+    });
+    sender
 }
 
 /// Endpoints and keys of a side.

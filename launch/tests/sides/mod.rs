@@ -96,11 +96,15 @@ pub(crate) struct Process {
 
 /// Starts `palpate` with these arguments, and `--out`.
 pub(crate) fn palpate(words: &[&str], out: &Path) -> Process {
+    palpate_with_input(words, out, Stdio::null())
+}
+
+fn palpate_with_input(words: &[&str], out: &Path, input: Stdio) -> Process {
     let child = Command::new(env!("CARGO_BIN_EXE_palpate"))
         .args(words)
         .arg("--out")
         .arg(out)
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -122,13 +126,24 @@ const LIGHT: &[&str] = &["--tissue", "sheet-lump", "--twin", "sheet"];
 
 /// Starts one side alone on loopback, on cheap tissues unless `more` sets others.
 pub(crate) fn side(side: &str, out: &Path, ports: &Ports, more: &[&str]) -> Process {
+    side_with_input(side, out, ports, more, Stdio::null())
+}
+
+/// As [`side`], with a standard input.
+pub(crate) fn side_with_input(
+    side: &str,
+    out: &Path,
+    ports: &Ports,
+    more: &[&str],
+    input: Stdio,
+) -> Process {
     let tissues = if more.contains(&"--tissue") {
         &[]
     } else {
         LIGHT
     };
     let words = [side, "-q", "--no-console", "--set", &ports.set()];
-    palpate(&[&words, tissues, more].concat(), out)
+    palpate_with_input(&[&words, tissues, more].concat(), out, input)
 }
 
 /// Starts a slave that runs until it is stopped, and waits until it listens.

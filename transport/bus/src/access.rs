@@ -7,6 +7,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use palpate_transport::trace::Side;
+
+use super::NAMESPACE;
 use super::keys::{HostCertificate, Keyring};
 
 /// Keys of all topics, and of liveliness tokens, which `**` leaves out.
@@ -26,6 +29,16 @@ pub(crate) fn tls(keyring: &Keyring) -> String {
     )
 }
 
+/// Rule against what a host would do as a side: publish and answer in its name, and announce its node. Denials outweigh
+/// permissions.
+fn denial(side: &str) -> String {
+    format!(
+        "{{ id: 'be {side}', permission: 'deny', flows: ['ingress'],
+            key_exprs: ['*/{NAMESPACE}/{side}/**', '@ros2_lv/*/*/*/*/NN/*/*/{side}'],
+            messages: ['put', 'delete', 'declare_queryable', 'reply', 'liveliness_token'] }},"
+    )
+}
+
 /// Section `access_control` of the configuration.
 pub(crate) fn access_control(keyring: &Keyring) -> String {
     let names = |of: &[HostCertificate]| {
@@ -37,8 +50,24 @@ pub(crate) fn access_control(keyring: &Keyring) -> String {
     };
     let policy =
         |subject: &str, rules: &str| format!("{{ subjects: ['{subject}'], rules: [{rules}] }},");
-    let mut subjects = subject("hosts", &names(&keyring.peers));
-    let mut policies = policy("hosts", "'command'");
+    let mut subjects = String::new();
+    let (mut policies, mut denials) = (String::new(), String::new());
+    let sides = [None, Some(Side::Master), Some(Side::Slave)];
+    for only in sides {
+        let peers = keyring.peers.iter();
+        let peers = peers.filter(|peer| keyring.only.get(peer.name()).copied() == only);
+        let group: Vec<HostCertificate> = peers.cloned().collect();
+        if group.is_empty() {
+            continue;
+        }
+        let id = only.map_or("any", Side::name);
+        subjects += &subject(id, &names(&group));
+        policies += &policy(id, "'command'");
+        if let Some(other) = only.map(|only| only.other().name()) {
+            policies += &policy(id, &format!("'be {other}'"));
+            denials += &denial(other);
+        }
+    }
     if !keyring.guests.is_empty() {
         subjects += &subject("guests", &names(&keyring.guests));
         policies += &policy("guests", "'ask to look', 'look'");
@@ -53,6 +82,7 @@ pub(crate) fn access_control(keyring: &Keyring) -> String {
                    messages: ['declare_subscriber', 'liveliness_query', 'declare_liveliness_subscriber'] }},
                 {{ id: 'look', permission: 'allow', flows: ['egress'], key_exprs: {ALL_KEYS},
                    messages: ['put', 'delete', 'liveliness_token'] }},
+                {denials}
             ],
             subjects: [{subjects}], policies: [{policies}] }},"
     )

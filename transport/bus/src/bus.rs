@@ -8,6 +8,7 @@ use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::Subscriber;
 
 use super::gate::{RunEvidence, SenderClock};
+use super::sealed_link::SealedLink;
 use super::stream::{FramePublisher, FrameSubscription, ReceivedFrameCounts};
 use super::threads::{ThreadReport, raise_threads};
 use super::{BusConfig, BusError, BusSession, NAMESPACE};
@@ -50,6 +51,8 @@ struct Presence {
     peer_tokens: Mutex<Vec<Ros2Token>>,
     /// Times that the oldest of them left.
     departures: AtomicU64,
+    /// Times that the peer got a successor.
+    successions: AtomicU64,
 }
 
 impl Presence {
@@ -83,19 +86,27 @@ impl Presence {
 
 /// Presence of the other side's nodes.
 #[derive(Clone)]
-pub struct PeerWatch(Arc<Presence>);
+pub struct PeerWatch {
+    presence: Arc<Presence>,
+    sealed: Option<Arc<SealedLink>>,
+}
 
 impl PeerWatch {
-    /// True if a node of the other side is on the bus.
+    /// True if a node of the other side with this id ([`BusSession::node_id`]) is on the bus.
     #[must_use]
-    pub fn is_present(&self) -> bool {
-        self.0.peers.load(Ordering::Relaxed) > 0
+    pub fn has_node(&self, id: &str) -> bool {
+        let tokens = self.presence.peer_tokens.lock();
+        let tokens = tokens.unwrap_or_else(PoisonError::into_inner);
+        tokens.iter().any(|token| token.session == id)
     }
 
-    /// Times that such a node, the oldest, left the bus.
-    #[must_use]
-    pub fn departures(&self) -> u64 {
-        self.0.departures.load(Ordering::Relaxed)
+    /// Gives the peer a successor: the next run is taken although the present one is there, and keys agreed with the
+    /// former peer open nothing more.
+    pub fn begin_succession(&self) {
+        self.presence.successions.fetch_add(1, Ordering::Relaxed);
+        if let Some(link) = &self.sealed {
+            link.forget_keys();
+        }
     }
 }
 
@@ -141,7 +152,10 @@ impl Bus {
         let proven = session.sealed.is_some();
         let evidence = move || match proven {
             true => RunEvidence::Proven,
-            false => RunEvidence::Departures(counted.departures.load(Ordering::Relaxed)),
+            false => RunEvidence::Counts {
+                departures: counted.departures.load(Ordering::Relaxed),
+                successions: counted.successions.load(Ordering::Relaxed),
+            },
         };
         let subscription = session.subscribe_frames(
             other,
@@ -204,7 +218,10 @@ impl Bus {
     /// Presence of the other side's nodes, to look at from another thread.
     #[must_use]
     pub fn peer_watch(&self) -> PeerWatch {
-        PeerWatch(Arc::clone(&self.presence))
+        PeerWatch {
+            presence: Arc::clone(&self.presence),
+            sealed: self.session.sealed.clone(),
+        }
     }
 
     /// The session, for commands and topics.

@@ -33,6 +33,9 @@ const COMMAND: &str = "command";
 /// Name of the query for the terms that both sides must agree on.
 const AGREEMENT: &str = "agreement";
 
+/// Name of the query by which the owner of a side follows, grants or refuses a hand-over.
+const HANDOVER: &str = "handover";
+
 /// Time that one attempt waits before the command is sent again \[ms\]; ours.
 const ATTEMPT_MS: f64 = 250.0;
 
@@ -281,25 +284,51 @@ impl BusSession {
         self.client(device, AGREEMENT, self.sealed.clone())
     }
 
-    /// Answers sides that send their terms to `<namespace>/<device>`. `handler` receives these with their sender, and
-    /// returns ours; it runs on zenoh's receive thread: keep it short.
+    /// Returns a client by which the owner of `<namespace>/<device>` follows requests for it.
+    ///
+    /// # Errors
+    /// [`BusError::Key`] for an invalid name.
+    pub fn handover_client(&self, device: &str) -> Result<CommandClient, BusError> {
+        self.client(device, HANDOVER, None)
+    }
+
+    /// Answers the owner of `<namespace>/<device>`; `handler` as that of [`Self::serve_commands`].
+    ///
+    /// # Errors
+    /// As [`Self::serve_commands`].
+    pub fn serve_handover(
+        &self,
+        device: &str,
+        handler: impl FnMut(&str, Option<CommandSender>) -> CommandReply + Send + 'static,
+    ) -> Result<CommandServer, BusError> {
+        Ok(CommandServer {
+            _queryable: self.serve_queries(device, HANDOVER, CommandDispatcher::new(handler))?,
+            _topic: None,
+        })
+    }
+
+    /// Answers sides that send their terms to `<namespace>/<device>`. `handler` receives these with their sender and, in a
+    /// secured session, the name of its host, whose key signed them. It returns ours; it runs on zenoh's receive thread:
+    /// keep it short.
     ///
     /// # Errors
     /// As [`Self::serve_commands`].
     pub fn serve_agreement(
         &self,
         device: &str,
-        mut handler: impl FnMut(&str, Option<CommandSender>) -> CommandReply + Send + 'static,
+        mut handler: impl FnMut(&str, Option<CommandSender>, Option<&str>) -> CommandReply
+        + Send
+        + 'static,
     ) -> Result<CommandServer, BusError> {
         let sealed = self.sealed.clone();
         let dispatcher = CommandDispatcher::new(move |text, sender| {
             let Some(link) = &sealed else {
-                return handler(text, sender);
+                return handler(text, sender, None);
             };
             let (offer, terms) = text.split_once('\n').unwrap_or_default();
             // terms count only with the signature of a trusted host, and a sender that is refused gets no keys
             let (answer, keys) = link.answer(offer).map_err(|error| error.to_string())?;
-            let reply = handler(terms, sender)?;
+            let reply = handler(terms, sender, Some(keys.peer()))?;
             link.add(keys);
             Ok(format!("{answer}\n{reply}"))
         });

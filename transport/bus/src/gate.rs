@@ -37,9 +37,14 @@ pub(crate) const LEASE: Span = Span(2_000_000_000);
 pub enum RunEvidence {
     /// Keys prove the sender of every frame.
     Proven,
-    /// Number of times that the node of the sender, the oldest of its name, left the bus. A new run is taken if that
-    /// grew since the former one began, and the former one has been silent for the lease.
-    Departures(u64),
+    /// Without keys, counts of what ends a run.
+    Counts {
+        /// Times that the node of the sender, the oldest of its name, left the bus. A new run is taken if that grew since
+        /// the former one began, and the former one has been silent for the lease.
+        departures: u64,
+        /// Times that this side's host gave its peer a successor. If that grew, a new run is taken at once.
+        successions: u64,
+    },
 }
 
 /// Gate that keeps the newest frame number of one sender.
@@ -48,8 +53,8 @@ pub(crate) struct FrameGate {
     tracker: SequenceTracker,
     /// Time at which the newest frame of the run arrived.
     newest: Time,
-    /// Departures of the sender's node when the run began.
-    departures: u64,
+    /// Departures of the sender's node when the run began, and successions.
+    counts: (u64, u64),
 }
 
 impl FrameGate {
@@ -81,8 +86,13 @@ impl FrameGate {
         }
         self.tracker.accept(frame, received);
         self.newest = received;
-        if let (true, RunEvidence::Departures(count)) = (order != FrameOrder::Next, evidence) {
-            self.departures = count;
+        if order != FrameOrder::Next
+            && let RunEvidence::Counts {
+                departures,
+                successions,
+            } = evidence
+        {
+            self.counts = (departures, successions);
         }
         Some(order)
     }
@@ -91,8 +101,12 @@ impl FrameGate {
     fn may_succeed(&self, received: Time, evidence: RunEvidence) -> bool {
         match evidence {
             RunEvidence::Proven => true,
-            RunEvidence::Departures(count) => {
-                count > self.departures && received - self.newest >= LEASE
+            RunEvidence::Counts {
+                departures,
+                successions,
+            } => {
+                let is_gone = departures > self.counts.0 && received - self.newest >= LEASE;
+                is_gone || successions > self.counts.1
             }
         }
     }
@@ -113,6 +127,13 @@ mod tests {
             sequence,
             sent_ns: sent_ms * MS,
             ..HapticFrame::default()
+        }
+    }
+
+    fn counts(departures: u64, successions: u64) -> RunEvidence {
+        RunEvidence::Counts {
+            departures,
+            successions,
         }
     }
 
@@ -182,7 +203,7 @@ mod tests {
         let mut take = |run, sequence, received_ms: i64, departures| {
             let limits = FrameLimits {
                 clock: None,
-                evidence: RunEvidence::Departures(departures),
+                evidence: counts(departures, 0),
                 ..limits(0)
             };
             let frame = frame(run, sequence, received_ms);
@@ -225,10 +246,28 @@ mod tests {
             let limits = FrameLimits {
                 clock: Some(SenderClock { session, offset: Span(offset), bound: Span(bound) }),
                 age_max: Span(i64::MAX),
-                evidence: RunEvidence::Departures(0),
+                evidence: counts(0, 0),
             };
             let verdict = gate.classify(&frame, Time(received), &limits);
             prop_assert_eq!(verdict.is_some_and(FrameOrder::is_accepted), sequence != 0);
         }
+    }
+
+    #[test]
+    fn successor_is_taken_at_once_and_its_predecessor_no_more() {
+        let mut gate = FrameGate::default();
+        let mut take = |session, sequence, successions| {
+            let limits = FrameLimits {
+                evidence: counts(0, successions),
+                ..limits(0)
+            };
+            let at = Time(sequence as i64 * MS);
+            gate.classify(&frame(session, sequence, 0), at, &limits)
+        };
+        assert_eq!(take(RUN, 1, 0), Some(FrameOrder::First));
+        assert_eq!(take(RUN + 1, 2, 0), Some(FrameOrder::Usurped));
+        assert_eq!(take(RUN + 1, 3, 1), Some(FrameOrder::Restarted));
+        assert_ne!(take(RUN, 4, 1), Some(FrameOrder::Next));
+        assert_eq!(take(RUN + 2, 5, 1), Some(FrameOrder::Usurped));
     }
 }

@@ -5,9 +5,11 @@
 //! a pinned key can sign a certificate with any name, and access control knows names only. Source: ours.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use palpate_transport::Time;
+use palpate_transport::trace::Side;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, Issuer, KeyPair, PKCS_ED25519, SigningKey as _,
     date_time_ymd,
@@ -296,6 +298,8 @@ pub struct Keyring {
     pub own: HostKey,
     /// Hosts that may command.
     pub peers: Vec<HostCertificate>,
+    /// Names of those that may be one side only, with that side.
+    pub only: BTreeMap<String, Side>,
     /// Certificates issued to guests, who may only look.
     pub guests: Vec<HostCertificate>,
 }
@@ -317,6 +321,11 @@ impl Keyring {
     /// Trusted peer of a name.
     pub(crate) fn peer(&self, name: &str) -> Option<&HostCertificate> {
         self.peers.iter().find(|peer| peer.name == name)
+    }
+
+    /// True if a trusted peer may be a side.
+    pub(crate) fn permits(&self, name: &str, side: Side) -> bool {
+        self.only.get(name).is_none_or(|only| *only == side)
     }
 
     /// Certificates by which a connection is accepted: those of the peers, and for guests the own one.
@@ -424,6 +433,7 @@ mod tests {
         let keyring = Keyring {
             own: host,
             peers: Vec::new(),
+            only: BTreeMap::new(),
             guests: vec![guest.certificate().clone()],
         };
         assert_eq!(keyring.check(NOW), Err(KeyringError::NoPeer));

@@ -186,6 +186,12 @@ impl BusSession {
         })
     }
 
+    /// Id of this session's node, as its liveliness token has it.
+    #[must_use]
+    pub fn node_id(&self) -> &str {
+        &self.identity.session
+    }
+
     /// Name of the trusted host with which frames are sealed; none before the agreement, or if the session is not
     /// secured.
     #[must_use]

@@ -188,6 +188,11 @@ impl KeySet {
         })
     }
 
+    /// Name of the peer.
+    pub(crate) fn peer(&self) -> &str {
+        &self.peer
+    }
+
     /// Seals the part of `datagram` after the header; returns the bytes in use.
     fn seal(&mut self, datagram: &mut [u8], plain_bytes: usize) -> Result<usize, CipherError> {
         let end = HEADER_BYTES + plain_bytes;

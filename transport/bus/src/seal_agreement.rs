@@ -37,6 +37,16 @@ pub(crate) enum SealError {
         /// Name that it gives.
         name: String,
     },
+    /// The host is trusted as the other side only.
+    #[error(
+        "the other side is {name:?}, which may not be the {side} here; see `palpate keys trust --as`"
+    )]
+    WrongSide {
+        /// Name of the host.
+        name: String,
+        /// Side that it would be.
+        side: &'static str,
+    },
     /// The signature is not that of the pinned key.
     #[error(
         "the other side says that it is {name:?}, but another key than the trusted one signed this"
@@ -176,6 +186,10 @@ impl<'a> ParsedLine<'a> {
             let name = name.chars().take(64).collect();
             return Err(SealError::Untrusted { name });
         };
+        if !keyring.permits(name, side) {
+            let (name, side) = (peer.name().to_owned(), side.name());
+            return Err(SealError::WrongSide { name, side });
+        }
         let ephemeral = bytes(key).and_then(|key| key.try_into().ok());
         let (Some(ephemeral), Some(signature)) = (ephemeral, bytes(signature)) else {
             return Err(SealError::NoOffer);
@@ -210,7 +224,10 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
     use palpate_transport::Time;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::keys::HostKey;
@@ -223,6 +240,7 @@ pub(crate) mod tests {
         [0, 1].map(|k: usize| Keyring {
             own: hosts[k].clone(),
             peers: vec![hosts[1 - k].certificate().clone()],
+            only: BTreeMap::new(),
             guests: Vec::new(),
         })
     }
@@ -256,6 +274,44 @@ pub(crate) mod tests {
             assert_eq!(there.peer(), Some("operator"));
         }
         assert_ne!(datagrams[0], datagrams[1]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        /// Mutations of a good line belong to the hostile corpus; the words of a line are not public.
+        #[test]
+        fn changed_line_is_refused(
+            at in 0_usize..1000,
+            removed in 0_usize..40,
+            inserted in proptest::collection::vec(any::<char>(), 0..8),
+        ) {
+            let [operator, robot] = keyrings(NOW);
+            let offer = Offer::new(&operator, Side::Master).expect("offers");
+            let characters: Vec<char> = offer.line().chars().collect();
+            let at = at % characters.len();
+            let after = (at + removed).min(characters.len());
+            let changed = [&characters[..at], &inserted, &characters[after..]].concat();
+            let changed: String = changed.into_iter().collect();
+            // hexadecimal digits have two cases
+            let is_same = changed.eq_ignore_ascii_case(offer.line());
+            let answered = answer(&robot, Side::Slave, &changed).is_ok();
+            prop_assert!(!answered || is_same, "{changed:?}");
+            let second = Offer::new(&operator, Side::Master).expect("offers");
+            prop_assert!(second.conclude(&operator, Side::Master, &changed).is_err());
+        }
+    }
+
+    #[test]
+    fn host_may_be_its_permitted_side_only() {
+        let [operator, mut robot] = keyrings(NOW);
+        for (only, is_permitted) in [(Side::Master, true), (Side::Slave, false)] {
+            robot.only.insert("operator".to_owned(), only);
+            let offer = Offer::new(&operator, Side::Master).expect("offers");
+            let answered = answer(&robot, Side::Slave, offer.line());
+            let refused = matches!(answered, Err(SealError::WrongSide { .. }));
+            assert_eq!((answered.is_ok(), refused), (is_permitted, !is_permitted));
+        }
     }
 
     #[test]

@@ -97,6 +97,11 @@ impl SealedLink {
         locked(&self.keys).add(keys);
     }
 
+    /// Forgets all agreed keys: a former peer is heard no more.
+    pub(crate) fn forget_keys(&self) {
+        *locked(&self.keys) = KeySets::default();
+    }
+
     /// Name of the peer with which frames are sealed; none before the agreement.
     pub(crate) fn peer_name(&self) -> Option<String> {
         locked(&self.keys).peer().map(str::to_owned)

@@ -102,6 +102,11 @@ impl EnergyTank {
         self.received_j = Axes::default();
     }
 
+    /// Drops what the tank holds for a former peer; a debt stays. This creates no energy.
+    pub fn drop_surplus(&mut self) {
+        self.level_j = self.level_j.map(|level_j| level_j.min(0.0));
+    }
+
     /// Adds work done on this end \[J\]: positive fills the tank, negative empties it.
     pub fn deposit(&mut self, axis: usize, work_j: f64) {
         if work_j.is_finite() {

@@ -30,6 +30,9 @@ export class Controls {
       at("ending").show();
     });
     at("ending").addEventListener("close", ({ target }) => target.returnValue === "end" && this.ask({ do: "end" }));
+    for (const grant of [true, false]) {
+      this.click(grant ? "handover-grant" : "handover-decline", () => ({ do: "hand-over", grant, to: this.facts.asks }));
+    }
     addEventListener("keydown", (event) => event.key === "Escape" && this.ask({ do: "stop" }));
     at("mode").addEventListener("change", () => this.ask({ do: "mode", mode: at("mode").value }));
     this.slider("impedance", (v) => `${nspm(v)} N s/m`, (v) => ({ do: "impedance", nspm: nspm(v) }));
@@ -120,7 +123,9 @@ export class Controls {
     this.facts = session ?? {};
     const { name, pointer, modes, link, impedance_nspm, duration_s, twin } = this.facts;
     at("session").textContent = `${name ?? ""}${twin ? ` · twin ${twin}` : ""}${duration_s ? ` · ${duration_s} s` : ""} · ${version}`;
-    const { secured } = this.facts;
+    const { secured, asks } = this.facts;
+    at("handover").hidden = !asks;
+    at("handover-words").textContent = `${asks} asks for the robot. If you grant it, the robot stops and this session ends.`;
     Object.assign(at("security"), { textContent: secured ? "link secured" : "LINK NOT SECURED", hidden: typeof secured !== "boolean" })
       .dataset.mood = secured ? "good" : "bad";
     document.body.dataset.pointer = String(Boolean(pointer));
@@ -166,7 +171,7 @@ export class Controls {
     document.body.dataset.operator = String(operator);
     at("role").textContent = `${operator ? "operator" : "watching"}${pages > 1 ? ` · ${pages} pages` : ""}`;
     at("role").dataset.mood = operator ? "good" : "quiet";
-    for (const control of document.querySelectorAll("#motion button, #motion input, #coupling *, #network *, #end, #press, fieldset.rehearsal-only")) {
+    for (const control of document.querySelectorAll("#motion button, #motion input, #handover button, #coupling *, #network *, #end, #press, fieldset.rehearsal-only")) {
       control.disabled = over || !operator;
     }
     at("operate").textContent = operator ? "Release control" : "Take control";

@@ -239,6 +239,12 @@ impl SessionController {
                         let _ = waiting.send(answer);
                     }
                 }
+                MessageKind::Asks => {
+                    let name = String::from_utf8_lossy(&message);
+                    let asks = (!name.is_empty()).then_some(name);
+                    self.latest_state
+                        .update_facts(|facts| facts["asks"] = json!(asks));
+                }
                 // kinds that only a controller sends
                 MessageKind::Order | MessageKind::Aim | MessageKind::Watched => {}
             }
@@ -350,6 +356,8 @@ impl MonitorController for SessionController {
             OperatorOrder::Link(_)
             | OperatorOrder::Impedance { .. }
             | OperatorOrder::Mode { .. } => self.change(order),
+            // the master alone knows the request, and ends by the grant
+            OperatorOrder::HandOver { .. } => self.request(Side::Master, order),
             OperatorOrder::End => {
                 self.stop.store(true, Ordering::Relaxed);
                 Ok("the session ends".into())

@@ -28,10 +28,12 @@ pub(super) enum MessageKind {
     Aim = 6,
     /// To the side: 1 if anybody watches, else 0.
     Watched = 7,
+    /// To the console: name of a side that asks for the robot; empty if none does.
+    Asks = 8,
 }
 
 impl MessageKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::State,
         Self::Mesh,
         Self::Surface,
@@ -39,6 +41,7 @@ impl MessageKind {
         Self::Order,
         Self::Aim,
         Self::Watched,
+        Self::Asks,
     ];
 }
 
@@ -83,7 +86,7 @@ pub(super) fn receive(
         .into_iter()
         .find(|kind| *kind as u8 == number);
     let (Some(kind), true) = (kind, length <= LONGEST) else {
-        let found = format!("kind {number} of {length} bytes; expected 1 to 7, at most {LONGEST}");
+        let found = format!("kind {number} of {length} bytes; expected 1 to 8, at most {LONGEST}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, found));
     };
     message.resize(length, 0);

@@ -69,6 +69,13 @@ pub enum OperatorOrder {
         /// The request.
         wish: RehearsalRequest,
     },
+    /// Answer a side that asks for the robot.
+    HandOver {
+        /// True to hand the robot over, which ends this side; false to keep it.
+        grant: bool,
+        /// Name of the side that asks.
+        to: String,
+    },
     /// End the session, as at its regular end.
     End,
 }

@@ -19,7 +19,7 @@ use palpate_transport::{Span, Time, cdr};
 use super::controller::lock;
 use super::coupling_change::{self, CouplingChange, Tuner};
 use super::ipc::{self, MessageKind};
-use super::order::{NumberedOrder, OperatorOrder, OrderReply, StateCommand};
+use super::order::{NumberedOrder, OperatorOrder, OrderReply};
 use super::surface::TwinSurface;
 use super::wire::{self, PointerStatus};
 use crate::run::command_state::CommandState;
@@ -54,9 +54,26 @@ pub(crate) struct SideMonitor {
     pointer_statistics: Arc<PointerStatistics>,
 }
 
-/// Sender of servo snapshots, each with true if the peer is on the bus. A snapshot is dropped while the console
-/// still reads the last.
-pub(crate) type SnapshotSender = SyncSender<(ServoSnapshot, bool)>;
+/// State of a side for its console.
+pub(crate) struct MonitorState {
+    /// Snapshot of its servo.
+    pub(crate) snapshot: ServoSnapshot,
+    /// True if the peer is on the bus.
+    pub(crate) peer_present: bool,
+    /// Name of a side that asks for the robot.
+    pub(crate) asks: Option<String>,
+}
+
+/// Sender of states. A state is dropped while the console still reads the last.
+pub(crate) type SnapshotSender = SyncSender<MonitorState>;
+
+/// Clients of the robot's side on the bus, for a console without a link to it.
+pub(crate) struct RemoteClients {
+    /// Commands.
+    pub(crate) commands: Arc<Mutex<CommandClient>>,
+    /// Answers to a side that asks for the robot.
+    pub(crate) handover: Arc<Mutex<CommandClient>>,
+}
 
 /// Statistics of a pointer, shared between the reading and the writing thread.
 #[derive(Debug, Default)]
@@ -108,7 +125,7 @@ impl SideMonitor {
         self,
         stream: UnixStream,
         command_state: &Arc<CommandState>,
-        remote: Option<CommandClient>,
+        remote: Option<RemoteClients>,
         surface: Option<LatestReader<TwinSurface>>,
     ) -> io::Result<SnapshotSender> {
         let link = Arc::new(Mutex::new(stream.try_clone()?));
@@ -120,6 +137,7 @@ impl SideMonitor {
             surface,
             revision: 0,
             rate: (0, 0.0, 0.0),
+            asks: None,
             bytes: Vec::new(),
         };
         let reader = MonitorReader {
@@ -127,7 +145,7 @@ impl SideMonitor {
             stream,
             ipc_link: link,
             command_state: Arc::clone(command_state),
-            remote: remote.map(|client| Arc::new(Mutex::new(client))),
+            remote,
         };
         // both threads end with the link, at the latest with the process
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
@@ -149,15 +167,17 @@ struct MonitorWriter {
     revision: u32,
     /// Number of targets at a time \[s\], and their rate until then \[Hz\].
     rate: (u64, f64, f64),
+    /// Request that was sent last.
+    asks: Option<String>,
     /// Buffer of an encoded record.
     bytes: Vec<u8>,
 }
 
 impl MonitorWriter {
-    fn run(mut self, newest: &Receiver<(ServoSnapshot, bool)>) {
+    fn run(mut self, newest: &Receiver<MonitorState>) {
         realtime::lower_priority();
-        while let Ok((snapshot, peer_present)) = newest.recv() {
-            if self.show(snapshot, peer_present).is_err() {
+        while let Ok(state) = newest.recv() {
+            if self.show(state).is_err() {
                 return;
             }
         }
@@ -167,7 +187,17 @@ impl MonitorWriter {
         ipc::send(&mut *lock(&self.ipc_link), kind, message)
     }
 
-    fn show(&mut self, snapshot: ServoSnapshot, peer_present: bool) -> io::Result<()> {
+    fn show(&mut self, newest: MonitorState) -> io::Result<()> {
+        let MonitorState {
+            snapshot,
+            peer_present,
+            asks,
+        } = newest;
+        if self.asks != asks {
+            let name = asks.as_deref().unwrap_or_default();
+            self.send(MessageKind::Asks, name.as_bytes())?;
+            self.asks = asks;
+        }
         let side = wire::SideView {
             state: self.command_state.reported_state(snapshot.record.state) as u8,
             commanded_state: self.command_state.state() as u8,
@@ -227,7 +257,7 @@ struct MonitorReader {
     stream: UnixStream,
     ipc_link: SharedLink,
     command_state: Arc<CommandState>,
-    remote: Option<Arc<Mutex<CommandClient>>>,
+    remote: Option<RemoteClients>,
 }
 
 impl MonitorReader {
@@ -245,7 +275,8 @@ impl MonitorReader {
                 MessageKind::State
                 | MessageKind::Mesh
                 | MessageKind::Surface
-                | MessageKind::Answer => {}
+                | MessageKind::Answer
+                | MessageKind::Asks => {}
             }
         }
         // a closed console releases the handle
@@ -267,10 +298,18 @@ impl MonitorReader {
         let Ok(NumberedOrder { id, order }) = serde_json::from_slice(message) else {
             return;
         };
-        if let (OperatorOrder::State { side, word }, Some(remote)) = (&order, &self.remote)
-            && *side == Some(Side::Slave)
-        {
-            return self.relay(Arc::clone(remote), *word, id);
+        let relayed = match (&order, &self.remote) {
+            (OperatorOrder::State { side, word }, Some(remote)) if *side == Some(Side::Slave) => {
+                Some((&remote.commands, word.name().to_owned()))
+            }
+            (OperatorOrder::HandOver { grant, to }, Some(remote)) => {
+                let word = if *grant { "grant" } else { "decline" };
+                Some((&remote.handover, format!("{word} {to}")))
+            }
+            _ => None,
+        };
+        if let Some((client, text)) = relayed {
+            return self.relay(Arc::clone(client), text, id);
         }
         let reply = self.execute(&order);
         send_reply(&self.ipc_link, id, reply);
@@ -278,10 +317,10 @@ impl MonitorReader {
 
     /// Forwards a command to the other side on the bus, on a separate thread: it may take as long as the network
     /// does.
-    fn relay(&self, remote: Arc<Mutex<CommandClient>>, word: StateCommand, id: u64) {
+    fn relay(&self, remote: Arc<Mutex<CommandClient>>, text: String, id: u64) {
         let link = Arc::clone(&self.ipc_link);
         let ask = move || {
-            let reply = lock(&remote).command(word.name(), MonotonicClock.now(), REMOTE_REPLY_WAIT);
+            let reply = lock(&remote).command(&text, MonotonicClock.now(), REMOTE_REPLY_WAIT);
             send_reply(&link, id, reply.map_err(|error| error.to_string()));
         };
         // without a thread there is no reply, and the requester times out

@@ -5,14 +5,14 @@
 //! differs. Codecs need not be equal: each side offers its abilities and its request, and
 //! [`palpate_transport::codec::handshake`] finds the common codec.
 //!
-//! The first side that sends its terms while its node is on the bus owns its peer until that node leaves. A second one
-//! is refused, with the name of the owner. Source: ours.
+//! Terms also make their sender the owner of its peer, see [`super::ownership`]. Source: ours.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use palpate_bus::command::{CommandClient, CommandError, CommandSender, CommandServer};
-use palpate_bus::{Bus, PeerWatch};
+use palpate_bus::Bus;
+use palpate_bus::command::{CommandClient, CommandError, CommandServer};
 use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, sleep_for};
 use palpate_transport::codec::{AgreedCodec, CodecOffer, agree};
 use palpate_transport::coupling::CouplingParams;
@@ -23,6 +23,8 @@ use serde::Serialize;
 
 use super::RunError;
 use super::command_state::CommandState;
+use super::ownership::{DECLINED, SharedOwnership};
+use super::side::SideOptions;
 use crate::config::Config;
 use crate::keys::host_name;
 use crate::monitor::controller::lock;
@@ -55,6 +57,10 @@ const FAREWELL: Span = Span(300_000_000);
 struct Terms {
     /// Host and process that send the terms.
     from: String,
+    /// Id of the sender's node on the bus.
+    node: String,
+    /// True if the sender asks the present owner for a hand-over.
+    asks_handover: bool,
     frame: String,
     period_ns: i64,
     coupling: CouplingParams,
@@ -64,48 +70,35 @@ struct Terms {
 /// Part of the terms that is negotiated and not compared.
 const CODEC: &str = "codec";
 
-/// Part of the terms that names their sender and is not compared.
+/// Parts of the terms that concern the ownership and are not compared: the name of the sender, its node, its request.
 const FROM: &str = "from";
+const NODE: &str = "node";
+const ASKS: &str = "asks_handover";
 
-/// Owner of this side: the peer whose terms it answered first.
-struct Owner {
-    sender: CommandSender,
-    /// Name that it gives itself.
-    name: String,
-    /// Departures of the oldest node of the peer's name when it came.
-    departures: u64,
+/// Parts of a side's terms that concern its ownership.
+pub(crate) struct TermsHead {
+    /// Name of the sender; of a trusted host, with the name of its key.
+    pub(crate) name: String,
+    /// Id of its node.
+    pub(crate) node: String,
+    /// True if it asks the present owner for a hand-over.
+    pub(crate) asks_handover: bool,
 }
 
-/// Admits the sender of terms as the owner, or refuses it while another one owns this side.
-///
-/// # Errors
-/// The refusal in words.
-fn admit(
-    owner: &mut Option<Owner>,
-    theirs: &str,
-    sender: Option<CommandSender>,
-    peer: &PeerWatch,
-) -> Result<CommandSender, String> {
-    let sender = sender.ok_or("terms without a sender")?;
-    let departures = peer.departures();
-    if let Some(present) = owner
-        && present.sender != sender
-        && present.departures == departures
-    {
-        return Err(format!(
-            "it belongs to {}, which is still there",
-            present.name
-        ));
+impl TermsHead {
+    /// Reads the terms of a sender, whose host `verified` is known by its key.
+    fn read(terms: &str, verified: Option<&str>) -> Self {
+        let table = terms.parse::<toml::Table>().unwrap_or_default();
+        let text = |field: &str| table.get(field).and_then(toml::Value::as_str);
+        // a peer's text is shown on a terminal, so it is escaped
+        let from = text(FROM).unwrap_or("a nameless side").escape_debug();
+        let from: String = from.take(EXCERPT_CHARS_MAX).collect();
+        Self {
+            name: verified.map_or(from.clone(), |host| format!("{host} ({from})")),
+            node: text(NODE).unwrap_or_default().to_owned(),
+            asks_handover: table.get(ASKS).and_then(toml::Value::as_bool) == Some(true),
+        }
     }
-    if peer.is_present() && owner.as_ref().is_none_or(|owner| owner.sender != sender) {
-        let name = fields(theirs).remove(FROM).unwrap_or_default();
-        *owner = Some(Owner {
-            sender,
-            name: name.chars().take(EXCERPT_CHARS_MAX).collect(),
-            departures,
-        });
-    }
-    Ok(sender)
 }
 
 /// Codec offer of a side.
@@ -126,12 +119,14 @@ fn offer(config: &Config) -> CodecOffer {
 }
 
 impl Terms {
-    /// Terms of a configuration with the offer of its codec.
-    fn of(config: &Config) -> Self {
+    /// Terms of a configuration with the offer of its codec; `node` is the id of this side's node.
+    fn of(config: &Config, node: &str) -> Self {
         let mut coupling = config.coupling;
         coupling.mode = coupling.mode.resolved();
         Self {
             from: format!("process {} on {}", std::process::id(), host_name()),
+            node: node.to_owned(),
+            asks_handover: false,
             frame: schema::rihs01(HapticFrame::DESCRIPTION),
             period_ns: PERIOD.0,
             coupling,
@@ -158,7 +153,9 @@ fn offered(terms: &str) -> Option<CodecOffer> {
 fn compare(ours: &str, theirs: &str, side: Side) -> Result<(), Disagreement> {
     let [ours, theirs] = [ours, theirs].map(|terms| {
         let mut fields = fields(terms);
-        fields.retain(|name, _| !name.starts_with("codec.") && name != FROM);
+        fields.retain(|name, _| {
+            !name.starts_with("codec.") && ![FROM, NODE, ASKS].contains(&name.as_str())
+        });
         fields
     });
     let nothing = "nothing".to_owned();
@@ -231,32 +228,47 @@ pub(crate) struct TermsExchange {
     peer_terms: Arc<Mutex<Option<String>>>,
     /// Time of the first refusal by the other side.
     refused: Option<Time>,
-    _server: CommandServer,
+    /// Longest wait for a hand-over, if this side asks for one.
+    handover_wait: Option<Span>,
+    /// Receiver of what this side waits for, in words.
+    notices: Option<Sender<String>>,
+    /// Newest notice.
+    noticed: String,
+    _servers: [Option<CommandServer>; 2],
 }
 
 impl TermsExchange {
-    /// Serves the terms of this side from now on.
+    /// Serves the terms of this side from now on, and at the robot's side the queries of its owner.
     ///
     /// # Errors
     /// [`RunError::Session`] when the bus refuses; [`RunError::Terms`] if the terms cannot be written.
     pub(crate) fn serve(
         bus: &Bus,
         config: &Config,
-        side: Side,
+        options: &SideOptions,
         command_state: &Arc<CommandState>,
+        ownership: &SharedOwnership,
     ) -> Result<Self, RunError> {
-        let session = bus.session();
-        let terms = Terms::of(config);
+        let (session, side) = (bus.session(), options.side);
+        let mut terms = Terms::of(config, session.node_id());
         let peer_terms = Arc::new(Mutex::new(None));
         let answer = Arc::new(Mutex::new(terms.text()?));
         let (shared_answer, shared_terms) = (Arc::clone(&answer), Arc::clone(&peer_terms));
-        let (mut owner, peer) = (None, bus.peer_watch());
-        let command_state = Arc::clone(command_state);
-        let server = session.serve_agreement(side.name(), move |theirs, sender| {
-            command_state.set_peer(admit(&mut owner, theirs, sender, &peer)?);
+        let (owned, peer) = (Arc::clone(ownership), bus.peer_watch());
+        let state = Arc::clone(command_state);
+        let server = session.serve_agreement(side.name(), move |theirs, sender, host| {
+            let (head, now) = (TermsHead::read(theirs, host), MonotonicClock.now());
+            state.set_peer(lock(&owned).admit(&head, sender, &peer, now)?);
             *lock(&shared_terms) = Some(theirs.to_owned());
             Ok(lock(&shared_answer).clone())
         })?;
+        let (owned, state) = (Arc::clone(ownership), Arc::clone(command_state));
+        let handover = (side == Side::Slave).then(|| {
+            session.serve_handover(side.name(), move |text, sender| {
+                lock(&owned).answer(text, sender, &state, MonotonicClock.now())
+            })
+        });
+        terms.asks_handover = options.handover_wait.is_some();
         Ok(Self {
             client: session.agreement_client(side.other().name())?,
             terms,
@@ -264,8 +276,42 @@ impl TermsExchange {
             peer: side.other(),
             peer_terms,
             refused: None,
-            _server: server,
+            handover_wait: options.handover_wait,
+            notices: options.notices.clone(),
+            noticed: String::new(),
+            _servers: [Some(server), handover.transpose()?],
         })
+    }
+
+    /// True if the other side belonged to another owner when this one asked for it.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.terms.asks_handover && self.refused.is_some()
+    }
+
+    /// Handles a refusal: nothing while there is still time, else the end.
+    fn refusal(&mut self, reason: String) -> Result<(), RunError> {
+        let now = MonotonicClock.now();
+        let waited = now - *self.refused.get_or_insert(now);
+        let Some(wait) = self.handover_wait else {
+            return match waited > OWNER_WAIT {
+                true => Err(RunError::Owned { reason }),
+                false => Ok(()),
+            };
+        };
+        if waited > wait || reason.starts_with(DECLINED) {
+            return Err(RunError::Owned { reason });
+        }
+        if self.noticed != reason
+            && let Some(notices) = &self.notices
+        {
+            let wait_s = (wait - waited).s().round();
+            // without a reader nobody waits for it
+            let _ = notices.send(format!(
+                "waiting at most {wait_s} s for a hand-over of the robot: {reason}"
+            ));
+            self.noticed = reason;
+        }
+        Ok(())
     }
 
     /// Checks the terms of the other side's request, if there was one since the last call.
@@ -292,12 +338,7 @@ impl TermsExchange {
             Ok(theirs) => theirs,
             Err(CommandError::Bus(error)) => return Err(error.into()),
             Err(CommandError::Refused { reason, .. }) => {
-                let now = MonotonicClock.now();
-                let since = *self.refused.get_or_insert(now);
-                return match now - since > OWNER_WAIT {
-                    true => Err(RunError::Owned { reason }),
-                    false => Ok(None),
-                };
+                return self.refusal(reason).map(|()| None);
             }
             Err(CommandError::Unanswered { .. }) => return Ok(None),
         };
@@ -327,7 +368,7 @@ mod tests {
     use super::*;
 
     fn terms(config: &Config) -> String {
-        Terms::of(config)
+        Terms::of(config, "")
             .text()
             .expect("every field is a TOML type")
     }
@@ -411,7 +452,7 @@ mod tests {
         assert_eq!(offered(&terms(&other)), Some(offer(&other)));
         let agreed = agree(&offer(&plain), offered(&terms(&other)).as_ref()).expect("can do");
         assert!(agreed.params.is_on() && agreed.params.weber == 0.2);
-        let mut settled = Terms::of(&other);
+        let mut settled = Terms::of(&other, "");
         settled.codec.settled = Some(other.codec);
         assert_eq!(offered(&settled.text().expect("TOML")), Some(settled.codec));
         // a version without a handshake, or an invalid text, gives no offer

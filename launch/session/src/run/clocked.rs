@@ -30,7 +30,7 @@ use crate::config::RealtimeConfig;
 use crate::edits::EditRecorderFeed;
 use crate::monitor::controller::SessionController;
 use crate::monitor::coupling_change::Tuner;
-use crate::monitor::side_monitor::{SideMonitor, SnapshotSender};
+use crate::monitor::side_monitor::{MonitorState, SideMonitor, SnapshotSender};
 use crate::monitor::surface::{self, SurfaceSampler};
 use crate::pipeline::TickInputs;
 use crate::pipeline::tick_inputs::is_usable;
@@ -275,7 +275,12 @@ impl<L: Send + 'static> ClockedRun<L> {
             let peer_present = self.monitors.len() > 1;
             for (newest, sender) in &mut self.monitors {
                 if let Some(snapshot) = newest.read_new() {
-                    let _ = sender.try_send((*snapshot, peer_present));
+                    let state = MonitorState {
+                        snapshot: *snapshot,
+                        peer_present,
+                        asks: None,
+                    };
+                    let _ = sender.try_send(state);
                 }
             }
         }

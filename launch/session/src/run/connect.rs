@@ -12,6 +12,7 @@ use palpate_transport::{HapticFrame, Span, Time};
 use super::RunError;
 use super::agreement::TermsExchange;
 use super::command_state::CommandState;
+use super::ownership::SharedOwnership;
 use super::side::{POLL_PERIOD, SideOptions};
 use crate::config::Config;
 
@@ -40,13 +41,14 @@ pub(super) fn connect(
     options: &SideOptions,
     mut inbound: LatestWriter<Inbound>,
     command_state: &Arc<CommandState>,
+    ownership: &SharedOwnership,
 ) -> Result<Option<ConnectedPeer>, RunError> {
     let Some(session) = open_session(options)? else {
         return Ok(None);
     };
     let write = move |frame: &HapticFrame, received: Time| inbound.write(Some((*frame, received)));
     let bus = Bus::over_session(session, &options.session, write)?;
-    let mut terms = TermsExchange::serve(&bus, config, options.side, command_state)?;
+    let mut terms = TermsExchange::serve(&bus, config, options, command_state, ownership)?;
     let agreed = wait_for_peer(&bus, &mut terms, options)?;
     Ok(agreed.map(|agreed| ConnectedPeer { bus, terms, agreed }))
 }
@@ -65,6 +67,7 @@ fn wait_for_peer(
 ) -> Result<Option<AgreedCodec>, RunError> {
     let clock = MonotonicClock;
     let (started, mut agreed) = (clock.now(), None);
+    let wait = PEER_WAIT + options.handover_wait.unwrap_or_default();
     while !options.stop.load(Ordering::Relaxed) {
         // a side that refuses our terms may have gone before its stream was seen here
         agreement.check_peer_terms()?;
@@ -90,8 +93,8 @@ fn wait_for_peer(
             sleep_for(POLL_PERIOD);
         }
         // a side without an end waits until it is stopped
-        if options.ticks_max.is_some() && clock.now() - started > PEER_WAIT {
-            let waited_s = PEER_WAIT.s();
+        if options.ticks_max.is_some() && clock.now() - started > wait {
+            let waited_s = wait.s();
             return Err(RunError::NoPeer { waited_s });
         }
     }

@@ -4,14 +4,16 @@
 //! frames; the sender is woken after every tick; the recorder drains a ring; the main thread shows
 //! the status and waits for the end.
 
+use std::cell::RefCell;
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, Thread};
 
 use palpate_bus::{Bus, BusConfig, BusCounts};
@@ -25,9 +27,12 @@ use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use super::agreement::TermsExchange;
 use super::command_state::CommandState;
-use super::connect::{Inbound, connect, revoked};
+use super::connect::{ConnectedPeer, Inbound, connect, revoked};
 use super::crtk_publisher::{CrtkPublisher, ServoSnapshot};
+use super::owner_watch::{self, SharedNews};
+use super::ownership::{HandOver, SharedOwnership};
 use super::servo::{ServoChannels, ServoOutputs, ServoReport, servo};
 use super::{RunError, file_error, handle_source};
 use crate::config::Config;
@@ -36,8 +41,11 @@ use crate::files;
 use crate::input::input_thread::{InputReport, InputThread};
 use crate::keys::SessionKeys;
 use crate::lab;
+use crate::monitor::controller::lock;
 use crate::monitor::coupling_change::CouplingChange;
-use crate::monitor::side_monitor::{MonitorCells, SideMonitor, SnapshotSender};
+use crate::monitor::side_monitor::{
+    MonitorCells, MonitorState, RemoteClients, SideMonitor, SnapshotSender,
+};
 use crate::monitor::surface::{self, SurfaceSampler, TwinSurface};
 use crate::pipeline::{self, MasterPipeline, TickInputs};
 use crate::record::{self, RECORDING, RecordError, RecordedChange, RecordingFile};
@@ -61,6 +69,12 @@ pub struct SideOptions {
     pub status_lines: bool,
     /// This side's end of the ipc link to a console, if any.
     pub console: Option<Arc<UnixStream>>,
+    /// Longest wait of a master for the hand-over of a robot that belongs to another one; none if it does not ask.
+    pub handover_wait: Option<Span>,
+    /// Set when the robot's host forces a hand-over.
+    pub force_handover: Arc<AtomicBool>,
+    /// Receiver of notices for the terminal, in words.
+    pub notices: Option<Sender<String>>,
     /// Set when the session must end.
     pub stop: Arc<AtomicBool>,
 }
@@ -93,6 +107,9 @@ pub struct SideReport {
     /// Name of the key whose revocation closed the session.
     #[serde(default)]
     pub revoked: Option<String>,
+    /// Changes of the robot's owner during the session; of a master the one that ended it.
+    #[serde(default)]
+    pub handovers: Vec<HandOver>,
 }
 
 /// Status of a running side for its supervisor, one line of JSON each time.
@@ -130,10 +147,16 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let prepared = side_tick(config, options, cells)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
     let command_state = Arc::new(CommandState::default());
-    let Some(peer) = connect(config, options, inbound_writer, &command_state)? else {
+    let ownership = SharedOwnership::default();
+    let connected = connect(config, options, inbound_writer, &command_state, &ownership)?;
+    let Some(ConnectedPeer { bus, terms, agreed }) = connected else {
         return Ok(None);
     };
-    let (bus, _terms, agreed) = (Arc::new(peer.bus), peer.terms, peer.agreed);
+    let bus = Arc::new(bus);
+    if terms.has_asked() {
+        // a new owner enables motion by its own act
+        let _ = command_state.execute("pause");
+    }
     // the configuration that runs, with the agreed codec, is recorded
     let config = &Config {
         codec: agreed.params,
@@ -143,6 +166,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let ended = Arc::clone(&ending.ended);
     let (edit_port, edit_thread, edit_records) = live::open(bus.session(), options.side, &ended)?;
     let tick = (prepared.begin)(config, edit_port);
+    let (ownership, _terms) = OwnershipEnd::open(&bus, options, terms, &ended, ownership)?;
     let outputs = SnapshotOutputs {
         crtk: CrtkPublisher::open(bus.session(), options.side, &command_state)?,
         monitor: open_monitor(monitor, options, prepared.surface, &bus, &command_state)?,
@@ -168,16 +192,23 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
         sender: sending.thread().clone(),
         records,
         status,
-        command_state,
+        command_state: Arc::clone(&command_state),
         stop: Arc::clone(&options.stop),
     };
     let (realtime, ticks_max) = (config.realtime, options.ticks_max.unwrap_or(u64::MAX));
     let servo_thread = spawn("servo", move || servo(&realtime, ticks_max, channels, tick))?;
-    let (input, revoked) = outputs.until_ended(&servo_thread, newest, &bus, options);
+    let watched = SideWatch {
+        bus: &bus,
+        options,
+        ownership: &ownership,
+        command_state: &command_state,
+    };
+    let (input, revoked) = outputs.until_ended(&servo_thread, newest, &watched);
     let servo = join("servo", servo_thread)?;
     drop(ending);
     join("sender", sending)?;
     join("edits", edit_thread)?;
+    let handovers = ownership.close()?;
     let recorded = join("recorder", recording)?;
     let report = SideReport {
         servo,
@@ -189,6 +220,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
         secured: options.keys.is_some(),
         sealed_with: bus.session().sealed_with(),
         revoked,
+        handovers,
     };
     write(&report, &options.out.join(SIDE_REPORT)).map(|()| Some(report))
 }
@@ -275,7 +307,11 @@ fn open_monitor(
         return Ok(None);
     };
     let link = link.try_clone().map_err(console_error)?;
-    let remote = bus.session().command_client(Side::Slave.name())?;
+    let robot = Side::Slave.name();
+    let remote = RemoteClients {
+        commands: Arc::new(Mutex::new(bus.session().command_client(robot)?)),
+        handover: Arc::new(Mutex::new(bus.session().handover_client(robot)?)),
+    };
     let opened = monitor.open(link, command_state, Some(remote), surface);
     opened.map(Some).map_err(console_error)
 }
@@ -443,9 +479,9 @@ impl SnapshotOutputs {
         mut self,
         servo: &JoinHandle<ServoReport>,
         mut newest: LatestReader<ServoSnapshot>,
-        bus: &Bus,
-        options: &SideOptions,
+        watched: &SideWatch<'_>,
     ) -> (Option<InputReport>, Option<String>) {
+        let SideWatch { bus, options, .. } = *watched;
         let (mut polls, mut lost_trust) = (0u32, None);
         while !servo.is_finished() {
             sleep_for(POLL_PERIOD);
@@ -468,8 +504,14 @@ impl SnapshotOutputs {
             // a closed bus has no observers
             let _ = self.crtk.publish(&snapshot, MonotonicClock.now());
             let peer_present = bus.peer_present();
+            let asks = watched.follow_ownership(&snapshot.record);
             if let Some(snapshots) = self.monitor.as_ref().filter(|_| polls.is_multiple_of(2)) {
-                let _ = snapshots.try_send((snapshot, peer_present));
+                let state = MonitorState {
+                    snapshot,
+                    peer_present,
+                    asks,
+                };
+                let _ = snapshots.try_send(state);
             }
             if options.status_lines && polls.is_multiple_of(20) {
                 let line = StatusLine {
@@ -483,6 +525,96 @@ impl SnapshotOutputs {
             }
         }
         (self.input.map(InputThread::stop), lost_trust)
+    }
+}
+
+/// Parts of a running side that its main thread looks at.
+struct SideWatch<'a> {
+    bus: &'a Bus,
+    options: &'a SideOptions,
+    ownership: &'a OwnershipEnd,
+    command_state: &'a CommandState,
+}
+
+impl SideWatch<'_> {
+    /// Advances a hand-over at the robot's side; returns the name of a side that asks the master for the robot.
+    fn follow_ownership(&self, record: &TickRecord) -> Option<String> {
+        match self.ownership {
+            OwnershipEnd::Robot(owned) => {
+                let forced = self.options.force_handover.swap(false, Ordering::Relaxed);
+                let now = MonotonicClock.now();
+                let notice =
+                    lock(owned).advance(&record.position_m, forced, self.command_state, now);
+                self.notice(notice);
+                None
+            }
+            OwnershipEnd::Master { news, noticed, .. } => {
+                let asks = lock(news).asks.clone();
+                if noticed.replace(asks.clone()) != asks {
+                    self.notice(asks.as_ref().map(|name| {
+                        format!("{name} asks for the robot; grant or decline on this side's page")
+                    }));
+                }
+                asks
+            }
+        }
+    }
+
+    fn notice(&self, notice: Option<String>) {
+        if let Some((notice, notices)) = notice.zip(self.options.notices.as_ref()) {
+            // without a reader nobody waits for it
+            let _ = notices.send(notice);
+        }
+    }
+}
+
+/// This side's end of the ownership.
+enum OwnershipEnd {
+    /// The robot's side, whose owner may change.
+    Robot(SharedOwnership),
+    /// The master, which may lose it.
+    Master {
+        news: SharedNews,
+        /// Request that was announced.
+        noticed: RefCell<Option<String>>,
+        thread: JoinHandle<()>,
+    },
+}
+
+impl OwnershipEnd {
+    fn open(
+        bus: &Bus,
+        options: &SideOptions,
+        terms: TermsExchange,
+        ended: &Arc<AtomicBool>,
+        ownership: SharedOwnership,
+    ) -> Result<(Self, Option<TermsExchange>), RunError> {
+        if options.side == Side::Slave {
+            return Ok((Self::Robot(ownership), Some(terms)));
+        }
+        let client = bus.session().handover_client(Side::Slave.name())?;
+        let (ended, stop) = (Arc::clone(ended), Arc::clone(&options.stop));
+        let (news, thread) = owner_watch::watch(client, terms, ended, stop)?;
+        let noticed = RefCell::default();
+        Ok((
+            Self::Master {
+                news,
+                noticed,
+                thread,
+            },
+            None,
+        ))
+    }
+
+    /// Ends the watch, after the threads were stopped; returns the changes of the owner.
+    fn close(self) -> Result<Vec<HandOver>, RunError> {
+        Ok(match self {
+            Self::Robot(owned) => lock(&owned).handovers(),
+            Self::Master { news, thread, .. } => {
+                join("ownership", thread)?;
+                lock(&news).lost.clone().into_iter().collect()
+            }
+        })
     }
 }
 

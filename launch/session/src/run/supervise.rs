@@ -253,7 +253,7 @@ fn watch(
     let clock = MonotonicClock;
     let mut started: Option<Time> = None;
     let launched = clock.now();
-    let mut status = SessionStatus::default();
+    let (mut status, mut keys_removed) = (SessionStatus::default(), options.insecure);
     let mut changes = config.link.change.iter().peekable();
     let orders = options
         .controller
@@ -267,6 +267,10 @@ fn watch(
         while let Ok(newest) = sides.status_lines.try_recv() {
             started.get_or_insert(clock.now());
             status.update(newest);
+        }
+        if !(keys_removed || status.master.is_none() || status.slave.is_none()) {
+            remove_private_keys(&options.out)?;
+            keys_removed = true;
         }
         status.elapsed_s = started.map_or(0.0, |start| (clock.now() - start).s());
         while let Some(change) = changes.next_if(|change| change.at_s <= status.elapsed_s) {
@@ -511,6 +515,26 @@ fn create_parts(options: &RunOptions) -> Result<PathBuf, RunError> {
         keys::make_pair(&folder.join(KEYS), SIDE_NAMES)?;
     }
     Ok(folder)
+}
+
+/// Removes the keys of a session, from the folder that it left.
+///
+/// # Errors
+/// [`RunError::File`] if the system refuses.
+pub fn remove_keys(out: &Path) -> Result<(), RunError> {
+    let folder = parts(out).join(KEYS);
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(file_error(&folder)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes the private keys of both sides once these have read them. Certificates stay: a side closes without them.
+fn remove_private_keys(out: &Path) -> Result<(), RunError> {
+    for name in SIDE_NAMES {
+        keys::remove_private(&parts(out).join(KEYS).join(name))?;
+    }
+    Ok(())
 }
 
 /// Recording and report of one side; a side that died may have left less, or nothing.

@@ -394,7 +394,7 @@ pub fn echo(args: EchoArgs) -> Result<(), Failure> {
     let sessions = open_sessions(Side::Slave, ConnectionRole::Listen, &args)?;
     let terms = sessions[1]
         .0
-        .serve_agreement(Side::Slave.name(), |_, _| Ok(String::new()));
+        .serve_agreement(Side::Slave.name(), |_, _, _| Ok(String::new()));
     let _terms = terms.map_err(refusal)?;
     let mut echoes = Vec::new();
     for (session, _) in &sessions {

@@ -144,6 +144,9 @@ pub fn remote(
         ticks_max: Some((config.duration_s / PERIOD.s()).round() as u64),
         status_lines: false,
         console: None,
+        handover_wait: None,
+        force_handover: Arc::default(),
+        notices: None,
         stop: Arc::clone(stop),
     };
     let Some(report) = run_side(&config, &options)? else {

@@ -75,7 +75,7 @@ fn frame(sequence: u64) -> HapticFrame {
 
 /// Serves the terms of the slave, and sends those of the master.
 fn agree(master: &BusSession, slave: &BusSession) -> command::CommandServer {
-    let server = slave.serve_agreement("slave", |terms, _| Ok(format!("{terms} and back")));
+    let server = slave.serve_agreement("slave", |terms, _, _| Ok(format!("{terms} and back")));
     let server = server.expect("serves");
     let mut client = master.agreement_client("slave").expect("a good name");
     let reply = client.command("terms\nof two lines", Time(1), WAIT);
@@ -111,7 +111,7 @@ fn restarted_listener_finds_the_other_side_again() {
     let [master, slave] = pair_of([&keyrings[0], &keyrings[1]], ports, None);
     let forward = master.frame_publisher(Side::Master).expect("publishes");
     let _terms = master
-        .serve_agreement("master", |_, _| Ok(String::new()))
+        .serve_agreement("master", |_, _, _| Ok(String::new()))
         .expect("serves");
     let server = agree(&master, &slave);
     assert!(forward.wait_ready(WAIT));
@@ -275,12 +275,13 @@ fn guest_may_look_and_not_command() {
         counted.fetch_add(1, Ordering::Relaxed);
         Ok("done".to_owned())
     });
-    let _terms = slave.serve_agreement("slave", |_, _| Ok(String::new()));
+    let _terms = slave.serve_agreement("slave", |_, _, _| Ok(String::new()));
     let guest = BusSession::open(&config(
         Side::Master,
         &Keyring {
             own: viewer,
             peers: vec![robot.own.certificate().clone()],
+            only: std::collections::BTreeMap::new(),
             guests: Vec::new(),
         },
         ports,
@@ -323,6 +324,42 @@ fn guest_may_look_and_not_command() {
         "done"
     );
     assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn host_that_is_trusted_as_one_side_is_not_heard_as_the_other() {
+    let ports = free_ports();
+    let [master, mut robot] = keyrings(wall_now());
+    robot.only.insert("operator".to_owned(), Side::Master);
+    let [master, slave] = pair_of([&master, &robot], ports, None);
+    let (sender, words) = channel();
+    let mut subscriptions = Vec::new();
+    for side in ["master", "slave"] {
+        let sender = Mutex::new(sender.clone());
+        let topic = format!("palpate/{side}/word");
+        let subscription = slave.subscribe(&topic, move |word: StringStamped, _| {
+            let _ = sender.lock().expect("one thread").send(word.string);
+        });
+        subscriptions.push(subscription.expect("subscribes"));
+    }
+    for side in ["slave", "master"] {
+        let topic = format!("palpate/{side}/word");
+        let mut publisher = master.publisher(&topic).expect("publishes");
+        assert!(publisher.wait_ready(WAIT), "{side}");
+        let string = side.to_owned();
+        let word = StringStamped {
+            string,
+            ..StringStamped::default()
+        };
+        publisher.publish(&word, Time(1)).expect("open");
+    }
+    assert_eq!(words.recv_timeout(duration(WAIT)).as_deref(), Ok("master"));
+    assert!(words.recv_timeout(duration(IN_VAIN)).is_err());
+    // it agrees as the master
+    let _terms = slave.serve_agreement("slave", |_, _, host| Ok(host.unwrap_or("").to_owned()));
+    let mut terms = master.agreement_client("slave").expect("a good name");
+    let reply = terms.command("terms", Time(1), WAIT);
+    assert_eq!(reply.expect("answered"), "operator");
 }
 
 #[test]
