@@ -6,7 +6,7 @@ mod sides;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use nix::sys::signal::{Signal, kill};
@@ -20,7 +20,7 @@ use palpate_transport::trace::Side;
 
 use load_monitor::wait_for;
 use ports::Ports;
-use sides::{LoadMonitors, Process, side, side_with_input, slave};
+use sides::{Ended, LoadMonitors, Process, side, side_with_input, slave};
 
 /// Master with its console's end of the link, as `palpate run` holds it.
 struct Operator {
@@ -63,7 +63,7 @@ fn enabled_of_last(recording: &palpate_session::record::Recording, ticks: usize)
     newest.filter(|record| record.state == 1).count()
 }
 
-/// A robot and its masters; `security` are the flags of each.
+/// Flags of a robot's side and of its masters.
 struct Flags {
     robot: Vec<String>,
     masters: [Vec<String>; 2],
@@ -73,101 +73,135 @@ fn words(flags: &[String]) -> Vec<&str> {
     flags.iter().map(String::as_str).collect()
 }
 
+/// One robot, and the ways to start a master of it.
+struct Robot<'a> {
+    slave: Process,
+    root: &'a Path,
+    ports: &'a Ports,
+    /// Flags of a master that asks for the robot.
+    ask: Vec<&'a str>,
+}
+
+impl Robot<'_> {
+    fn asking_operator(&self, name: &str) -> Operator {
+        operator(&self.root.join(name), self.ports, &self.ask)
+    }
+
+    /// A master without a page that asks.
+    fn asking_side(&self, name: &str) -> Process {
+        let flags = [&self.ask[..], &["--until-stopped"]].concat();
+        side("master", &self.root.join(name), self.ports, &flags)
+    }
+
+    fn wait_for_motion(&mut self) {
+        let newest = self
+            .slave
+            .records_until("records", |it| !it.slave.is_empty());
+        let ticks = newest.slave.len();
+        self.slave.records_until("motion", |it| {
+            it.slave.len() > ticks + 600 && enabled_of_last(it, 500) > 400
+        });
+    }
+
+    /// A request that the owner declines; the session goes on. Returns the name of the side that asked.
+    fn decline(&mut self, owner: &Operator) -> String {
+        let declined = self.asking_side("declined");
+        let name = owner.asked_by();
+        assert!(name.contains("process"), "{name}");
+        // an answer to somebody else hands nothing over
+        let to = "somebody else".to_owned();
+        let order = OperatorOrder::HandOver { grant: true, to };
+        let refused = owner.controller.execute(&order).expect_err("nobody asks");
+        assert!(refused.contains("does not ask"), "{refused}");
+        owner.reply(false, &name);
+        let declined = declined.end();
+        assert_eq!(declined.code, Some(3), "{}", declined.stderr);
+        for part in ["waiting at most", "which has not answered", "declined"] {
+            assert!(declined.stderr.contains(part), "{}", declined.stderr);
+        }
+        self.wait_for_motion();
+        name
+    }
+
+    /// A request that the owner grants: it ends, the robot stands until its new owner resumes motion.
+    fn grant(&mut self, owner: Operator, declined: &str) -> (Ended, Operator) {
+        let next = self.asking_operator("next");
+        let other = || Some(owner.asked_by()).filter(|name| name != declined);
+        let name = wait_for("another request", other);
+        owner.reply(true, &name);
+        let ended = owner.process.end();
+        let faults = ended.summary()["safety"]["faults"].to_string();
+        let words = "robot handed over to";
+        assert!(faults.contains(words), "{faults}");
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+        let newest = self
+            .slave
+            .records_until("records", |it| !it.slave.is_empty());
+        let ticks = newest.slave.len();
+        let stood = self
+            .slave
+            .records_until("a standing robot", |it| it.slave.len() > ticks + 1500);
+        assert_eq!(enabled_of_last(&stood, 1000), 0);
+        let (side, word) = (None, StateCommand::Resume);
+        let resumed = next
+            .controller
+            .execute(&OperatorOrder::State { side, word });
+        assert!(resumed.is_ok(), "{resumed:?}");
+        self.wait_for_motion();
+        (ended, next)
+    }
+
+    /// A request that the robot's host forces; returns the new owner.
+    fn force(&self, owner: Operator) -> Process {
+        let next = self.asking_side("last");
+        owner.asked_by();
+        kill(
+            Pid::from_raw(self.slave.id().cast_signed()),
+            Signal::SIGUSR1,
+        )
+        .expect("it runs");
+        let ended = owner.process.end();
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert!(ended.stderr.contains("without a grant"), "{}", ended.stderr);
+        let summary = ended.summary();
+        let mut checks = summary["checks"].as_array().expect("checks").iter();
+        let kept = checks.find(|it| it["name"] == "the ownership of the robot ran to the end");
+        assert_eq!(kept.expect("stated")["held"], false);
+        next
+    }
+}
+
 /// Runs through all ways of a hand-over.
 fn hand_over(root: &Path, flags: &Flags, ports: &Ports) {
-    let out = |name: &str| -> PathBuf { root.join(name) };
     let [one, other] = flags.masters.each_ref().map(|flags| words(flags));
-    let ask = [&other[..], &["--ask-handover", "90"]].concat();
     let machine = LoadMonitors::start();
-    let mut slave = slave(&out("slave"), ports, &words(&flags.robot));
-    let first = operator(&out("first"), ports, &one);
-    slave.records_until("a running session", |it| enabled_of_last(it, 500) > 400);
-
-    let declined = [&ask[..], &["--until-stopped"]].concat();
-    let declined = side("master", &out("declined"), ports, &declined);
-    let name = first.asked_by();
-    assert!(name.contains("process"), "{name}");
-    // an answer to somebody else hands nothing over
-    let to = "somebody else".to_owned();
-    let order = OperatorOrder::HandOver { grant: true, to };
-    let refused = first.controller.execute(&order).expect_err("nobody asks");
-    assert!(refused.contains("does not ask"), "{refused}");
-    first.reply(false, &name);
-    let declined = declined.end();
-    assert_eq!(declined.code, Some(3), "{}", declined.stderr);
-    for part in ["waiting at most", "which has not answered", "declined"] {
-        assert!(declined.stderr.contains(part), "{}", declined.stderr);
-    }
-    let newest = slave.records_until("a session that goes on", |it| !it.slave.is_empty());
-    let ticks = newest.slave.len();
-    slave.records_until("more of it", |it| {
-        it.slave.len() > ticks + 600 && enabled_of_last(it, 500) > 400
-    });
-
-    let second = operator(&out("second"), ports, &ask);
-    let name = wait_for("another request", || {
-        Some(first.asked_by()).filter(|new| *new != name)
-    });
-    first.reply(true, &name);
-    let first = first.process.end();
-    let summary = first.summary();
-    let faults = summary["safety"]["faults"].to_string();
-    assert!(faults.contains("robot handed over to"), "{faults}");
-    assert!(
-        first.stderr.contains("robot handed over to"),
-        "{}",
-        first.stderr
-    );
-    // the robot stands until its new owner resumes motion
-    let ticks = slave.records_until("a record", |it| !it.slave.is_empty());
-    let ticks = ticks.slave.len();
-    let stood = slave.records_until("a standing robot", |it| it.slave.len() > ticks + 1500);
-    assert_eq!(enabled_of_last(&stood, 1000), 0);
-    let word = StateCommand::Resume;
-    let resumed = second
-        .controller
-        .execute(&OperatorOrder::State { side: None, word });
-    assert!(resumed.is_ok(), "{resumed:?}");
-    slave.records_until("motion", |it| enabled_of_last(it, 500) > 400);
-
-    let third = side(
-        "master",
-        &out("third"),
+    let mut robot = Robot {
+        slave: slave(&root.join("slave"), ports, &words(&flags.robot)),
+        root,
         ports,
-        &[&ask[..], &["--until-stopped"]].concat(),
-    );
-    second.asked_by();
-    kill(Pid::from_raw(slave.id().cast_signed()), Signal::SIGUSR1).expect("it runs");
-    let second = second.process.end();
-    let load = machine.finish();
-    first.assert_passed(&load);
-    assert_eq!(second.code, Some(1), "{}", second.stderr);
-    assert!(
-        second.stderr.contains("without a grant"),
-        "{}",
-        second.stderr
-    );
-    let summary = second.summary();
-    let checks = summary["checks"].as_array().expect("checks");
-    let kept = checks
-        .iter()
-        .find(|it| it["name"] == "the ownership of the robot ran to the end");
-    assert_eq!(kept.expect("stated")["held"], false);
-
+        ask: [&other[..], &["--ask-handover", "90"]].concat(),
+    };
+    let first = operator(&root.join("first"), ports, &one);
+    robot.wait_for_motion();
+    let declined = robot.decline(&first);
+    let (first, second) = robot.grant(first, &declined);
+    let third = robot.force(second);
     third.interrupt();
     let third = third.end();
-    slave.interrupt();
-    let slave = slave.end();
+    robot.slave.interrupt();
+    let ended = robot.slave.end();
+    let load = machine.finish();
+    first.assert_passed(&load);
     assert!(matches!(third.code, Some(0 | 1)), "{}", third.stderr);
     for part in ["asks for the robot", "kill -USR1"] {
-        assert!(slave.stderr.contains(part), "{}", slave.stderr);
+        assert!(ended.stderr.contains(part), "{}", ended.stderr);
     }
-    let report = std::fs::read_to_string(out("slave").join("side.json")).expect("a report");
+    let report = std::fs::read_to_string(root.join("slave/side.json")).expect("a report");
     let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
     let changes = report["handovers"].as_array().expect("changes");
     let granted: Vec<_> = changes.iter().map(|it| it["granted"].as_bool()).collect();
     assert_eq!(granted, [Some(true), Some(false)], "{changes:?}");
-    slave.assert_passed(&load);
+    ended.assert_passed(&load);
 }
 
 #[test]

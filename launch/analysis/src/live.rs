@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use palpate_bus::ownership::HandOver;
 use palpate_bus::{BusConfig, ConnectionRole};
 use palpate_session::config::Config;
 use palpate_session::input::InputReport;
 use palpate_session::keys::SessionKeys;
 use palpate_session::lab::{self, WIRE_BYTES};
-use palpate_session::run::ownership::HandOver;
 use palpate_session::run::servo::ServoReport;
 use palpate_session::run::supervise::{SessionStatus, SideStatus};
 use palpate_session::run::{RunOptions, RunOutcome, SideReport, supervise};

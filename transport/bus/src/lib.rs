@@ -6,7 +6,7 @@
 //! since two sides that dial each other can end with a connection that only partly works (transport section 6).
 //! [`stream`] carries haptic frames past a [`gate`] that checks order and age. [`topic`] carries messages that ROS 2
 //! peers can see, [`device`] those of CRTK at a low rate. [`command`] sends commands and receives replies; `presence`
-//! handles liveliness; [`threads`] raises the priority of zenoh's threads.
+//! handles liveliness; [`ownership`] states to which peer a side belongs; [`threads`] raises the priority of zenoh's threads.
 //! A secured session ([`keys`]) has one zenoh link, TLS with both certificates and access control. Its frames go over a
 //! socket of their own (`sealed_link`), sealed (`seal`) with keys of `seal_agreement`.
 //! Call nothing here on a servo thread: a put allocates and may take the transport's locks.
@@ -18,6 +18,7 @@ mod config;
 pub mod device;
 pub mod gate;
 pub mod keys;
+pub mod ownership;
 mod presence;
 mod seal;
 mod seal_agreement;

@@ -5,7 +5,7 @@
 //! differs. Codecs need not be equal: each side offers its abilities and its request, and
 //! [`palpate_transport::codec::handshake`] finds the common codec.
 //!
-//! Terms also make their sender the owner of its peer, see [`super::ownership`]. Source: ours.
+//! Terms also make their sender the owner of its peer, see [`palpate_bus::ownership`]. Source: ours.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use palpate_bus::Bus;
 use palpate_bus::command::{CommandClient, CommandError, CommandServer};
+use palpate_bus::ownership::{Claim, DECLINED, SharedOwnership};
 use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, sleep_for};
 use palpate_transport::codec::{AgreedCodec, CodecOffer, agree};
 use palpate_transport::coupling::CouplingParams;
@@ -23,7 +24,6 @@ use serde::Serialize;
 
 use super::RunError;
 use super::command_state::CommandState;
-use super::ownership::{DECLINED, SharedOwnership};
 use super::side::SideOptions;
 use crate::config::Config;
 use crate::keys::host_name;
@@ -75,29 +75,25 @@ const FROM: &str = "from";
 const NODE: &str = "node";
 const ASKS: &str = "asks_handover";
 
-/// Parts of a side's terms that concern its ownership.
-pub(crate) struct TermsHead {
-    /// Name of the sender; of a trusted host, with the name of its key.
-    pub(crate) name: String,
-    /// Id of its node.
-    pub(crate) node: String,
-    /// True if it asks the present owner for a hand-over.
-    pub(crate) asks_handover: bool,
+/// Reads the claim in the terms of a sender, whose host `verified` is known by its key.
+fn claim_of(terms: &str, verified: Option<&str>) -> Claim {
+    let table = terms.parse::<toml::Table>().unwrap_or_default();
+    let text = |field: &str| table.get(field).and_then(toml::Value::as_str);
+    // a peer's text is shown on a terminal, so it is escaped
+    let from = text(FROM).unwrap_or("a nameless side").escape_debug();
+    let from: String = from.take(EXCERPT_CHARS_MAX).collect();
+    Claim {
+        name: verified.map_or(from.clone(), |host| format!("{host} ({from})")),
+        node: text(NODE).unwrap_or_default().to_owned(),
+        asks_handover: table.get(ASKS).and_then(toml::Value::as_bool) == Some(true),
+    }
 }
 
-impl TermsHead {
-    /// Reads the terms of a sender, whose host `verified` is known by its key.
-    fn read(terms: &str, verified: Option<&str>) -> Self {
-        let table = terms.parse::<toml::Table>().unwrap_or_default();
-        let text = |field: &str| table.get(field).and_then(toml::Value::as_str);
-        // a peer's text is shown on a terminal, so it is escaped
-        let from = text(FROM).unwrap_or("a nameless side").escape_debug();
-        let from: String = from.take(EXCERPT_CHARS_MAX).collect();
-        Self {
-            name: verified.map_or(from.clone(), |host| format!("{host} ({from})")),
-            node: text(NODE).unwrap_or_default().to_owned(),
-            asks_handover: table.get(ASKS).and_then(toml::Value::as_bool) == Some(true),
-        }
+/// Stops the robot until its next owner resumes motion.
+pub(super) fn stop_for_handover(command_state: &CommandState) {
+    // a pause is refused where the robot stands already
+    if command_state.execute("pause").is_err() {
+        command_state.halt();
     }
 }
 
@@ -257,7 +253,7 @@ impl TermsExchange {
         let (owned, peer) = (Arc::clone(ownership), bus.peer_watch());
         let state = Arc::clone(command_state);
         let server = session.serve_agreement(side.name(), move |theirs, sender, host| {
-            let (head, now) = (TermsHead::read(theirs, host), MonotonicClock.now());
+            let (head, now) = (claim_of(theirs, host), MonotonicClock.now());
             state.set_peer(lock(&owned).admit(&head, sender, &peer, now)?);
             *lock(&shared_terms) = Some(theirs.to_owned());
             Ok(lock(&shared_answer).clone())
@@ -265,7 +261,8 @@ impl TermsExchange {
         let (owned, state) = (Arc::clone(ownership), Arc::clone(command_state));
         let handover = (side == Side::Slave).then(|| {
             session.serve_handover(side.name(), move |text, sender| {
-                lock(&owned).answer(text, sender, &state, MonotonicClock.now())
+                let stop = || stop_for_handover(&state);
+                lock(&owned).answer(text, sender, MonotonicClock.now(), stop)
             })
         });
         terms.asks_handover = options.handover_wait.is_some();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use palpate_bus::ownership::SharedOwnership;
 use palpate_bus::{Bus, BusError, BusSession};
 use palpate_transport::clock::{Clock as _, MonotonicClock, sleep_for};
 use palpate_transport::codec::AgreedCodec;
@@ -10,9 +11,8 @@ use palpate_transport::mailbox::LatestWriter;
 use palpate_transport::{HapticFrame, Span, Time};
 
 use super::RunError;
-use super::agreement::TermsExchange;
+use super::agreement::{TermsExchange, stop_for_handover};
 use super::command_state::CommandState;
-use super::ownership::SharedOwnership;
 use super::side::{POLL_PERIOD, SideOptions};
 use crate::config::Config;
 
@@ -28,7 +28,10 @@ pub(super) type Inbound = Option<(HapticFrame, Time)>;
 
 /// Connection to the other side, after the agreement.
 pub(super) struct ConnectedPeer {
-    pub(super) bus: Bus,
+    pub(super) bus: Arc<Bus>,
+    pub(super) command_state: Arc<CommandState>,
+    /// Ownership of this side.
+    pub(super) ownership: SharedOwnership,
     /// Serves the terms as long as the side runs; it must end before the bus.
     pub(super) terms: TermsExchange,
     pub(super) agreed: AgreedCodec,
@@ -40,17 +43,26 @@ pub(super) fn connect(
     config: &Config,
     options: &SideOptions,
     mut inbound: LatestWriter<Inbound>,
-    command_state: &Arc<CommandState>,
-    ownership: &SharedOwnership,
 ) -> Result<Option<ConnectedPeer>, RunError> {
     let Some(session) = open_session(options)? else {
         return Ok(None);
     };
     let write = move |frame: &HapticFrame, received: Time| inbound.write(Some((*frame, received)));
     let bus = Bus::over_session(session, &options.session, write)?;
-    let mut terms = TermsExchange::serve(&bus, config, options, command_state, ownership)?;
+    let (command_state, ownership) = (Arc::default(), SharedOwnership::default());
+    let mut terms = TermsExchange::serve(&bus, config, options, &command_state, &ownership)?;
     let agreed = wait_for_peer(&bus, &mut terms, options)?;
-    Ok(agreed.map(|agreed| ConnectedPeer { bus, terms, agreed }))
+    if terms.has_asked() {
+        // a new owner enables motion by its own act
+        stop_for_handover(&command_state);
+    }
+    Ok(agreed.map(|agreed| ConnectedPeer {
+        bus: Arc::new(bus),
+        command_state,
+        ownership,
+        terms,
+        agreed,
+    }))
 }
 
 /// Name of a key of the session that is no longer trusted.

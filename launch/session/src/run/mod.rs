@@ -1,7 +1,7 @@
 //! Live sessions: a supervisor with the operator's and the remote side as separate processes.
 //!
 //! [`side`] is one side alone, [`servo`] its 1 kHz loop, [`agreement`] the agreement on terms before the first
-//! frame, [`ownership`] the owner of a side and its hand-over, [`command_state`] and [`crtk_publisher`] its CRTK commands and topics. [`mod@supervise`] runs the whole
+//! frame, `owner_watch` follows hand-overs of the robot, [`command_state`] and [`crtk_publisher`] its CRTK commands and topics. [`mod@supervise`] runs the whole
 //! lab on one machine: it builds the network, starts both sides in it, changes the link on time, shows the status,
 //! and collects the recordings. [`clocked`] is a session of one process by the clock.
 
@@ -14,7 +14,6 @@ mod connect;
 pub mod crtk_publisher;
 pub mod handle_source;
 mod owner_watch;
-pub mod ownership;
 pub mod realtime;
 pub mod servo;
 pub mod side;

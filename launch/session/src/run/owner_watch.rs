@@ -1,78 +1,115 @@
-//! Watch of the master over its ownership of the robot: requests of others, and the end of the ownership.
+//! Watch of a side over its ownership: of the robot's side over requests, of the master over the end of its ownership.
 //!
-//! It queries the robot's side twice a second, on a thread of its own. Source: ours.
+//! Source: ours; [`palpate_bus::ownership`].
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use palpate_bus::command::CommandClient;
-use palpate_transport::Span;
-use palpate_transport::clock::{Clock as _, MonotonicClock, sleep_for};
+use palpate_bus::Bus;
+use palpate_bus::ownership::{HandOver, SharedNews, SharedOwnership, watch};
+use palpate_transport::clock::{Clock as _, MonotonicClock};
+use palpate_transport::trace::{Side, TickRecord};
 
 use super::RunError;
-use super::agreement::TermsExchange;
-use super::ownership::{HandOver, OwnerNews};
-use super::side::{POLL_PERIOD, spawn};
+use super::agreement::{TermsExchange, stop_for_handover};
+use super::command_state::CommandState;
+use super::side::{SideOptions, join, spawn};
 use crate::monitor::controller::lock;
 
-/// Time between two queries \[ns\]; ours.
-const QUERY_PERIOD: Span = Span(500_000_000);
-
-/// Longest wait for an answer \[ns\]; ours.
-const PATIENCE: Span = Span(500_000_000);
-
-/// Newest news of the ownership.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct WatchedOwnership {
-    /// Name of a side that asks for the robot.
-    pub(crate) asks: Option<String>,
-    /// The end of the ownership.
-    pub(crate) lost: Option<HandOver>,
+/// Watch of one side; it serves the terms of the side as long.
+pub(super) enum OwnerWatch {
+    /// Of the robot's side, whose owner may change.
+    Robot {
+        owned: SharedOwnership,
+        command_state: Arc<CommandState>,
+        _terms: TermsExchange,
+    },
+    /// Of the master, which may lose the robot.
+    Master {
+        news: SharedNews,
+        /// Request that was announced.
+        noticed: Option<String>,
+        thread: JoinHandle<()>,
+    },
 }
 
-/// News that the watch shares.
-pub(crate) type SharedNews = Arc<Mutex<WatchedOwnership>>;
-
-/// Queries until `ended`, or until the ownership has ended: then it sets `stop`. The terms are served as long, and sent
-/// again to a robot's side that has restarted.
-///
-/// # Errors
-/// [`RunError::Thread`] if the system cannot start a thread.
-pub(crate) fn watch(
-    mut client: CommandClient,
-    mut terms: TermsExchange,
-    ended: Arc<AtomicBool>,
-    stop: Arc<AtomicBool>,
-) -> Result<(SharedNews, JoinHandle<()>), RunError> {
-    let news = SharedNews::default();
-    let shared = Arc::clone(&news);
-    let body = move || {
-        let clock = MonotonicClock;
-        let mut queried = clock.now();
-        while !ended.load(Ordering::Acquire) {
-            sleep_for(POLL_PERIOD);
-            let is_over = lock(&shared).lost.is_some();
-            if is_over || clock.now() - queried < QUERY_PERIOD {
-                continue;
-            }
-            // the robot's side may be gone, or be of a version without hand-over
-            let answer = client.command("", clock.now(), PATIENCE);
-            queried = clock.now();
-            match answer.map(|text| serde_json::from_str(&text)) {
-                Ok(Ok(OwnerNews::Owned { asks })) => lock(&shared).asks = asks,
-                Ok(Ok(OwnerNews::Lost(by))) => {
-                    *lock(&shared) = WatchedOwnership {
-                        asks: None,
-                        lost: Some(by),
-                    };
-                    stop.store(true, Ordering::Relaxed);
-                }
-                // it judges the terms again, and refuses by itself if they differ now
-                Ok(Ok(OwnerNews::Unowned)) => drop(terms.negotiate()),
-                _ => {}
-            }
+impl OwnerWatch {
+    /// Begins the watch of a side with its terms and its own ownership, until `ended`.
+    ///
+    /// # Errors
+    /// [`RunError`] if the bus refuses, or the system cannot start a thread.
+    pub(super) fn open(
+        bus: &Bus,
+        options: &SideOptions,
+        command_state: &Arc<CommandState>,
+        ended: &Arc<AtomicBool>,
+        terms: (TermsExchange, SharedOwnership),
+    ) -> Result<Self, RunError> {
+        let (mut terms, owned) = terms;
+        if options.side == Side::Slave {
+            return Ok(Self::Robot {
+                owned,
+                command_state: Arc::clone(command_state),
+                _terms: terms,
+            });
         }
-    };
-    Ok((news, spawn("ownership", body)?))
+        let client = bus.session().handover_client(Side::Slave.name())?;
+        let (ended, stop) = (Arc::clone(ended), Arc::clone(&options.stop));
+        let news = SharedNews::default();
+        let shared = Arc::clone(&news);
+        let body = move || {
+            // a robot's side with other terms refuses them, as at the start
+            let claim = || drop(terms.negotiate());
+            watch(client, &shared, &ended, &stop, claim);
+        };
+        Ok(Self::Master {
+            news,
+            noticed: None,
+            thread: spawn("ownership", body)?,
+        })
+    }
+
+    /// Advances a hand-over at the robot's side; returns the name of a side that asks the master for the robot.
+    pub(super) fn follow(&mut self, record: &TickRecord, options: &SideOptions) -> Option<String> {
+        let (notice, asks) = match self {
+            Self::Robot {
+                owned,
+                command_state,
+                ..
+            } => {
+                let forced = options.force_handover.swap(false, Ordering::Relaxed);
+                let (now, stop) = (MonotonicClock.now(), || stop_for_handover(command_state));
+                let notice = lock(owned).advance(&record.position_m, forced, now, stop);
+                (notice, None)
+            }
+            Self::Master { news, noticed, .. } => {
+                let asks = lock(news).asks.clone();
+                let is_new = std::mem::replace(noticed, asks.clone()) != asks;
+                let notice = asks.as_ref().filter(|_| is_new).map(|name| {
+                    format!("{name} asks for the robot; grant or decline on this side's page")
+                });
+                (notice, asks)
+            }
+        };
+        if let Some((notice, notices)) = notice.zip(options.notices.as_ref()) {
+            // without a reader nobody waits for it
+            let _ = notices.send(notice);
+        }
+        asks
+    }
+
+    /// Ends the watch, after `ended` was set; returns the changes of the owner.
+    ///
+    /// # Errors
+    /// [`RunError::Thread`] if its thread panicked.
+    pub(super) fn close(self) -> Result<Vec<HandOver>, RunError> {
+        Ok(match self {
+            Self::Robot { owned, .. } => lock(&owned).handovers(),
+            Self::Master { news, thread, .. } => {
+                join("ownership", thread)?;
+                lock(&news).lost.clone().into_iter().collect()
+            }
+        })
+    }
 }

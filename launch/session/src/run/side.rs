@@ -4,7 +4,6 @@
 //! frames; the sender is woken after every tick; the recorder drains a ring; the main thread shows
 //! the status and waits for the end.
 
-use std::cell::RefCell;
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -16,6 +15,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, Thread};
 
+use palpate_bus::ownership::HandOver;
 use palpate_bus::{Bus, BusConfig, BusCounts};
 use palpate_port::inbox::RunIds;
 use palpate_slave::robot::Robot;
@@ -27,12 +27,10 @@ use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{HapticFrame, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::agreement::TermsExchange;
 use super::command_state::CommandState;
-use super::connect::{ConnectedPeer, Inbound, connect, revoked};
+use super::connect::{Inbound, connect, revoked};
 use super::crtk_publisher::{CrtkPublisher, ServoSnapshot};
-use super::owner_watch::{self, SharedNews};
-use super::ownership::{HandOver, SharedOwnership};
+use super::owner_watch::OwnerWatch;
 use super::servo::{ServoChannels, ServoOutputs, ServoReport, servo};
 use super::{RunError, file_error, handle_source};
 use crate::config::Config;
@@ -41,7 +39,6 @@ use crate::files;
 use crate::input::input_thread::{InputReport, InputThread};
 use crate::keys::SessionKeys;
 use crate::lab;
-use crate::monitor::controller::lock;
 use crate::monitor::coupling_change::CouplingChange;
 use crate::monitor::side_monitor::{
     MonitorCells, MonitorState, RemoteClients, SideMonitor, SnapshotSender,
@@ -140,23 +137,14 @@ const REVOCATION_POLLS: u32 = 20;
 /// # Errors
 /// [`RunError`] if the configuration, the bus or a file cannot be used.
 pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideReport>, RunError> {
-    config.validate()?;
-    fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
     let (monitor, cells) = SideMonitor::new();
     let statistics = Arc::clone(&cells.pointer_statistics);
     let prepared = side_tick(config, options, cells)?;
     let (inbound_writer, inbound) = latest::<Inbound>(None);
-    let command_state = Arc::new(CommandState::default());
-    let ownership = SharedOwnership::default();
-    let connected = connect(config, options, inbound_writer, &command_state, &ownership)?;
-    let Some(ConnectedPeer { bus, terms, agreed }) = connected else {
+    let Some(peer) = connect(config, options, inbound_writer)? else {
         return Ok(None);
     };
-    let bus = Arc::new(bus);
-    if terms.has_asked() {
-        // a new owner enables motion by its own act
-        let _ = command_state.execute("pause");
-    }
+    let (bus, command_state, agreed) = (peer.bus, peer.command_state, peer.agreed);
     // the configuration that runs, with the agreed codec, is recorded
     let config = &Config {
         codec: agreed.params,
@@ -166,11 +154,12 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let ended = Arc::clone(&ending.ended);
     let (edit_port, edit_thread, edit_records) = live::open(bus.session(), options.side, &ended)?;
     let tick = (prepared.begin)(config, edit_port);
-    let (ownership, _terms) = OwnershipEnd::open(&bus, options, terms, &ended, ownership)?;
+    let terms = (peer.terms, peer.ownership);
     let outputs = SnapshotOutputs {
         crtk: CrtkPublisher::open(bus.session(), options.side, &command_state)?,
         monitor: open_monitor(monitor, options, prepared.surface, &bus, &command_state)?,
         input: handle_source::start_input(prepared.device, statistics, &bus, &command_state)?,
+        owner: OwnerWatch::open(&bus, options, &command_state, &ended, terms)?,
     };
     let recorder = begin_recording(config, options, prepared.has_table)?;
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());
@@ -192,23 +181,16 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
         sender: sending.thread().clone(),
         records,
         status,
-        command_state: Arc::clone(&command_state),
+        command_state,
         stop: Arc::clone(&options.stop),
     };
     let (realtime, ticks_max) = (config.realtime, options.ticks_max.unwrap_or(u64::MAX));
     let servo_thread = spawn("servo", move || servo(&realtime, ticks_max, channels, tick))?;
-    let watched = SideWatch {
-        bus: &bus,
-        options,
-        ownership: &ownership,
-        command_state: &command_state,
-    };
-    let (input, revoked) = outputs.until_ended(&servo_thread, newest, &watched);
+    let (input, revoked, owner) = outputs.until_ended(&servo_thread, newest, &bus, options);
     let servo = join("servo", servo_thread)?;
     drop(ending);
     join("sender", sending)?;
     join("edits", edit_thread)?;
-    let handovers = ownership.close()?;
     let recorded = join("recorder", recording)?;
     let report = SideReport {
         servo,
@@ -220,7 +202,7 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
         secured: options.keys.is_some(),
         sealed_with: bus.session().sealed_with(),
         revoked,
-        handovers,
+        handovers: owner.close()?,
     };
     write(&report, &options.out.join(SIDE_REPORT)).map(|()| Some(report))
 }
@@ -321,6 +303,8 @@ fn side_tick(
     options: &SideOptions,
     cells: MonitorCells,
 ) -> Result<Prepared, RunError> {
+    config.validate()?;
+    fs::create_dir_all(&options.out).map_err(file_error(&options.out))?;
     match options.side {
         Side::Master => master_tick(config, options.console.is_some(), cells),
         Side::Slave => slave_tick(config, cells),
@@ -469,19 +453,20 @@ struct SnapshotOutputs {
     crtk: CrtkPublisher,
     monitor: Option<SnapshotSender>,
     input: Option<InputThread>,
+    owner: OwnerWatch,
 }
 
 impl SnapshotOutputs {
     /// Shows the newest snapshot until the servo loop has ended, also to a supervisor. Passes the servo's estimate
     /// of the other side's clock to the bus, which judges the age of frames by it. Stops the side when a key is
-    /// revoked. Returns the report on the input device, and the name of that key.
+    /// revoked. Returns the report on the input device, the name of that key, and the watch over the ownership.
     fn until_ended(
         mut self,
         servo: &JoinHandle<ServoReport>,
         mut newest: LatestReader<ServoSnapshot>,
-        watched: &SideWatch<'_>,
-    ) -> (Option<InputReport>, Option<String>) {
-        let SideWatch { bus, options, .. } = *watched;
+        bus: &Bus,
+        options: &SideOptions,
+    ) -> (Option<InputReport>, Option<String>, OwnerWatch) {
         let (mut polls, mut lost_trust) = (0u32, None);
         while !servo.is_finished() {
             sleep_for(POLL_PERIOD);
@@ -504,7 +489,7 @@ impl SnapshotOutputs {
             // a closed bus has no observers
             let _ = self.crtk.publish(&snapshot, MonotonicClock.now());
             let peer_present = bus.peer_present();
-            let asks = watched.follow_ownership(&snapshot.record);
+            let asks = self.owner.follow(&snapshot.record, options);
             if let Some(snapshots) = self.monitor.as_ref().filter(|_| polls.is_multiple_of(2)) {
                 let state = MonitorState {
                     snapshot,
@@ -524,97 +509,7 @@ impl SnapshotOutputs {
                 let _ = writeln!(std::io::stdout(), "{line}");
             }
         }
-        (self.input.map(InputThread::stop), lost_trust)
-    }
-}
-
-/// Parts of a running side that its main thread looks at.
-struct SideWatch<'a> {
-    bus: &'a Bus,
-    options: &'a SideOptions,
-    ownership: &'a OwnershipEnd,
-    command_state: &'a CommandState,
-}
-
-impl SideWatch<'_> {
-    /// Advances a hand-over at the robot's side; returns the name of a side that asks the master for the robot.
-    fn follow_ownership(&self, record: &TickRecord) -> Option<String> {
-        match self.ownership {
-            OwnershipEnd::Robot(owned) => {
-                let forced = self.options.force_handover.swap(false, Ordering::Relaxed);
-                let now = MonotonicClock.now();
-                let notice =
-                    lock(owned).advance(&record.position_m, forced, self.command_state, now);
-                self.notice(notice);
-                None
-            }
-            OwnershipEnd::Master { news, noticed, .. } => {
-                let asks = lock(news).asks.clone();
-                if noticed.replace(asks.clone()) != asks {
-                    self.notice(asks.as_ref().map(|name| {
-                        format!("{name} asks for the robot; grant or decline on this side's page")
-                    }));
-                }
-                asks
-            }
-        }
-    }
-
-    fn notice(&self, notice: Option<String>) {
-        if let Some((notice, notices)) = notice.zip(self.options.notices.as_ref()) {
-            // without a reader nobody waits for it
-            let _ = notices.send(notice);
-        }
-    }
-}
-
-/// This side's end of the ownership.
-enum OwnershipEnd {
-    /// The robot's side, whose owner may change.
-    Robot(SharedOwnership),
-    /// The master, which may lose it.
-    Master {
-        news: SharedNews,
-        /// Request that was announced.
-        noticed: RefCell<Option<String>>,
-        thread: JoinHandle<()>,
-    },
-}
-
-impl OwnershipEnd {
-    fn open(
-        bus: &Bus,
-        options: &SideOptions,
-        terms: TermsExchange,
-        ended: &Arc<AtomicBool>,
-        ownership: SharedOwnership,
-    ) -> Result<(Self, Option<TermsExchange>), RunError> {
-        if options.side == Side::Slave {
-            return Ok((Self::Robot(ownership), Some(terms)));
-        }
-        let client = bus.session().handover_client(Side::Slave.name())?;
-        let (ended, stop) = (Arc::clone(ended), Arc::clone(&options.stop));
-        let (news, thread) = owner_watch::watch(client, terms, ended, stop)?;
-        let noticed = RefCell::default();
-        Ok((
-            Self::Master {
-                news,
-                noticed,
-                thread,
-            },
-            None,
-        ))
-    }
-
-    /// Ends the watch, after the threads were stopped; returns the changes of the owner.
-    fn close(self) -> Result<Vec<HandOver>, RunError> {
-        Ok(match self {
-            Self::Robot(owned) => lock(&owned).handovers(),
-            Self::Master { news, thread, .. } => {
-                join("ownership", thread)?;
-                lock(&news).lost.clone().into_iter().collect()
-            }
-        })
+        (self.input.map(InputThread::stop), lost_trust, self.owner)
     }
 }
 

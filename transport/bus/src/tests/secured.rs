@@ -327,7 +327,7 @@ fn guest_may_look_and_not_command() {
 }
 
 #[test]
-fn host_that_is_trusted_as_one_side_is_not_heard_as_the_other() {
+fn host_that_is_trusted_as_one_side_is_refused_as_the_other() {
     let ports = free_ports();
     let [master, mut robot] = keyrings(wall_now());
     robot.only.insert("operator".to_owned(), Side::Master);

@@ -5,15 +5,16 @@
 //! it. The robot then stops, and once it is at rest, the asking side becomes the owner. The former owner learns the end
 //! of its ownership by its next query. Source: ours.
 
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use palpate_bus::PeerWatch;
-use palpate_bus::command::{CommandReply, CommandSender};
+use palpate_transport::clock::{Clock as _, MonotonicClock};
 use palpate_transport::{Axes, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::agreement::TermsHead;
-use super::command_state::CommandState;
+use super::bus::PeerWatch;
+use super::command::{CommandClient, CommandReply, CommandSender};
+use super::duration;
 
 /// Time after which a side that no longer sends its terms no longer asks \[ns\]; ours.
 const REQUEST_LEASE: Span = Span(2_000_000_000);
@@ -26,7 +27,7 @@ const REST: Span = Span(250_000_000);
 const REST_M: f64 = 5e-4;
 
 /// First words of a refusal that is an answer of the owner, and final.
-pub(crate) const DECLINED: &str = "the owner declined";
+pub const DECLINED: &str = "the owner declined";
 
 /// Change of the owner of a side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,19 +38,57 @@ pub struct HandOver {
     pub granted: bool,
 }
 
+/// Claim of a side to its peer, as its terms state it.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Name of the side.
+    pub name: String,
+    /// Id of its node ([`super::BusSession::node_id`]).
+    pub node: String,
+    /// True if it asks the present owner for a hand-over.
+    pub asks_handover: bool,
+}
+
 /// State of an ownership, in the answers to its owner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum OwnerNews {
+#[derive(Debug, PartialEq, Eq)]
+enum OwnerNews {
     /// The side has no owner, as after a restart.
     Unowned,
     /// The asker owns it; name of a side that asks for it, if any.
-    Owned {
-        /// The name.
-        asks: Option<String>,
-    },
+    Owned(Option<String>),
     /// The asker owned it.
     Lost(HandOver),
+}
+
+impl OwnerNews {
+    fn text(&self) -> String {
+        match self {
+            Self::Unowned => "unowned".to_owned(),
+            Self::Owned(None) => "owned".to_owned(),
+            Self::Owned(Some(name)) => format!("asked {name}"),
+            Self::Lost(HandOver { to, granted: true }) => format!("granted {to}"),
+            Self::Lost(HandOver { to, granted: false }) => format!("forced {to}"),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (word, name) = text.split_once(' ').unwrap_or((text, ""));
+        let name = name.to_owned();
+        let lost = |granted| {
+            Self::Lost(HandOver {
+                to: name.clone(),
+                granted,
+            })
+        };
+        match word {
+            "unowned" => Some(Self::Unowned),
+            "owned" => Some(Self::Owned(None)),
+            "asked" => Some(Self::Owned(Some(name))),
+            "granted" => Some(lost(true)),
+            "forced" => Some(lost(false)),
+            _ => None,
+        }
+    }
 }
 
 /// Peer that owns a side.
@@ -93,7 +132,7 @@ impl Request {
 
 /// Ownership of one side.
 #[derive(Default)]
-pub(crate) struct Ownership {
+pub struct Ownership {
     owner: Option<Owner>,
     request: Option<Request>,
     /// Former owners, with what they lost the side by.
@@ -105,16 +144,16 @@ pub(crate) struct Ownership {
 }
 
 /// Ownership that the threads of a side share; never the servo's.
-pub(crate) type SharedOwnership = Arc<Mutex<Ownership>>;
+pub type SharedOwnership = Arc<Mutex<Ownership>>;
 
 impl Ownership {
     /// Admits the sender of terms as the owner, or refuses it while another one owns this side.
     ///
     /// # Errors
     /// The refusal in words.
-    pub(crate) fn admit(
+    pub fn admit(
         &mut self,
-        head: &TermsHead,
+        claim: &Claim,
         sender: Option<CommandSender>,
         peer: &PeerWatch,
         now: Time,
@@ -125,19 +164,19 @@ impl Ownership {
             && peer.has_node(&present.node)
         {
             let owner = present.name.clone();
-            let granted = self.ask(head, sender, &owner, now)?;
-            let to = head.name.clone();
+            let granted = self.ask(claim, sender, &owner, now)?;
+            let to = claim.name.clone();
             let former = self.owner.take().map(|former| former.sender);
             let lost = former.map(|former| (former, HandOver { to, granted }));
             self.former.extend(lost);
             self.request = None;
             peer.begin_succession();
         }
-        if peer.has_node(&head.node) && self.owner.as_ref().is_none_or(|it| it.sender != sender) {
+        if peer.has_node(&claim.node) && self.owner.as_ref().is_none_or(|it| it.sender != sender) {
             self.owner = Some(Owner {
                 sender,
-                name: head.name.clone(),
-                node: head.node.clone(),
+                name: claim.name.clone(),
+                node: claim.node.clone(),
             });
         }
         Ok(sender)
@@ -146,12 +185,12 @@ impl Ownership {
     /// Takes a request; returns true if it was granted, false if it was forced, once the robot is at rest.
     fn ask(
         &mut self,
-        head: &TermsHead,
+        claim: &Claim,
         sender: CommandSender,
         owner: &str,
         now: Time,
     ) -> Result<bool, String> {
-        if !head.asks_handover {
+        if !claim.asks_handover {
             return Err(format!("it belongs to {owner}, which is still there"));
         }
         let request = match &mut self.request {
@@ -161,7 +200,7 @@ impl Ownership {
             }
             request => request.insert(Request {
                 sender,
-                name: head.name.clone(),
+                name: claim.name.clone(),
                 newest: now,
                 stage: Stage::Asked,
             }),
@@ -176,22 +215,22 @@ impl Ownership {
     }
 
     /// Answers a query: an empty text asks for the state; `grant NAME` and `decline NAME` answer the request of NAME. A
-    /// grant stops the robot.
+    /// grant calls `stop`, which stops the robot.
     ///
     /// # Errors
     /// The refusal in words, also for a sender that never owned this side.
-    pub(crate) fn answer(
+    pub fn answer(
         &mut self,
         text: &str,
         sender: Option<CommandSender>,
-        command_state: &CommandState,
         now: Time,
+        stop: impl FnOnce(),
     ) -> CommandReply {
         let news = self.news(sender, now)?;
         if text.is_empty() {
-            return serde_json::to_string(&news).map_err(|error| error.to_string());
+            return Ok(news.text());
         }
-        if !matches!(news, OwnerNews::Owned { .. }) {
+        if !matches!(news, OwnerNews::Owned(_)) {
             return Err("only the owner of the robot answers a request".into());
         }
         let (word, name) = text.split_once(' ').unwrap_or((text, ""));
@@ -203,7 +242,7 @@ impl Ownership {
             "grant" => {
                 request.stage = Stage::Stopping { granted: true };
                 self.rest = None;
-                stop(command_state);
+                stop();
                 Ok(format!(
                     "the robot stops; then {name} is its owner, and this side ends"
                 ))
@@ -223,9 +262,7 @@ impl Ownership {
             Some(owner) if owner.sender == sender => {
                 let asks = self.request.as_ref();
                 let asks = asks.filter(|it| it.stage == Stage::Asked && it.is_open(now));
-                Ok(OwnerNews::Owned {
-                    asks: asks.map(|request| request.name.clone()),
-                })
+                Ok(OwnerNews::Owned(asks.map(|request| request.name.clone())))
             }
             _ if lost.is_some() => {
                 Ok(lost.map_or(OwnerNews::Unowned, |(_, by)| OwnerNews::Lost(by.clone())))
@@ -240,12 +277,12 @@ impl Ownership {
 
     /// Advances a hand-over; `position_m` is the robot's, and `forced` is true if its host forces it. Returns a notice of
     /// a new request, for the robot's host.
-    pub(crate) fn advance(
+    pub fn advance(
         &mut self,
         position_m: &Axes,
         forced: bool,
-        command_state: &CommandState,
         now: Time,
+        stop: impl FnOnce(),
     ) -> Option<String> {
         let is_near = |place: &Axes| {
             let mut pairs = position_m.iter().zip(place);
@@ -262,7 +299,7 @@ impl Ownership {
             Stage::Asked if forced => {
                 request.stage = Stage::Stopping { granted: false };
                 self.rest = None;
-                stop(command_state);
+                stop();
             }
             Stage::Stopping { granted } if at_rest => request.stage = Stage::Ready { granted },
             _ => {}
@@ -279,15 +316,89 @@ impl Ownership {
     }
 
     /// Changes of the owner so far.
-    pub(crate) fn handovers(&self) -> Vec<HandOver> {
+    pub fn handovers(&self) -> Vec<HandOver> {
         self.former.iter().map(|(_, by)| by.clone()).collect()
     }
 }
 
-/// Stops the robot until the next owner resumes motion.
-fn stop(command_state: &CommandState) {
-    // a pause is refused where the robot stands already
-    if command_state.execute("pause").is_err() {
-        command_state.halt();
+/// Newest news of an ownership, for its owner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchedOwnership {
+    /// Name of a side that asks for the robot.
+    pub asks: Option<String>,
+    /// The end of the ownership.
+    pub lost: Option<HandOver>,
+}
+
+/// News that a watch shares.
+pub type SharedNews = Arc<Mutex<WatchedOwnership>>;
+
+fn locked(news: &SharedNews) -> MutexGuard<'_, WatchedOwnership> {
+    news.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Time between two queries of an owner \[ns\], and longest wait for an answer; ours.
+const QUERY_PERIOD: Span = Span(500_000_000);
+
+/// Time between two looks whether a watch must end \[ns\]; ours.
+const LOOK_PERIOD: Span = Span(10_000_000);
+
+/// Queries the robot's side twice a second until `ended`; blocks. `claim` sends the terms again to a robot's side that has
+/// no owner, as after a restart. At the end of the ownership it sets `stop`.
+pub fn watch(
+    mut client: CommandClient,
+    news: &SharedNews,
+    ended: &AtomicBool,
+    stop: &AtomicBool,
+    mut claim: impl FnMut(),
+) {
+    let clock = MonotonicClock;
+    let mut queried = clock.now();
+    while !ended.load(Ordering::Acquire) {
+        std::thread::sleep(duration(LOOK_PERIOD));
+        if locked(news).lost.is_some() || clock.now() - queried < QUERY_PERIOD {
+            continue;
+        }
+        let answer = client.command("", clock.now(), QUERY_PERIOD);
+        queried = clock.now();
+        // the robot's side may be gone, which the watchdogs note
+        match answer.ok().and_then(|text| OwnerNews::parse(&text)) {
+            Some(OwnerNews::Owned(asks)) => locked(news).asks = asks,
+            Some(OwnerNews::Lost(by)) => {
+                *locked(news) = WatchedOwnership {
+                    asks: None,
+                    lost: Some(by),
+                };
+                stop.store(true, Ordering::Relaxed);
+            }
+            Some(OwnerNews::Unowned) => claim(),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_read_back() {
+        let name = || "host (process 1 on robot)".to_owned();
+        for news in [
+            OwnerNews::Unowned,
+            OwnerNews::Owned(None),
+            OwnerNews::Owned(Some(name())),
+            OwnerNews::Lost(HandOver {
+                to: name(),
+                granted: true,
+            }),
+            OwnerNews::Lost(HandOver {
+                to: name(),
+                granted: false,
+            }),
+        ] {
+            assert_eq!(OwnerNews::parse(&news.text()), Some(news));
+        }
+        assert_eq!(OwnerNews::parse("sold"), None);
     }
 }
