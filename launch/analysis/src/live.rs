@@ -452,6 +452,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn note_on_the_link_has_the_reason_of_dropped_datagrams() {
+        let mut report = SideReport {
+            sealed_with: Some("robot".into()),
+            ..SideReport::default()
+        };
+        assert!(!link_note(&[&report]).contains("dropped"));
+        report.bus.received.unopened = 3;
+        let note = link_note(&[&report]);
+        assert!(note.contains("3 other datagrams were dropped: no agreed key opened them"));
+    }
+
+    #[test]
     fn the_status_line_shows_all_fields_and_fits_a_terminal() {
         let mut status = SessionStatus {
             elapsed_s: 3.0,

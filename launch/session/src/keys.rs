@@ -339,12 +339,14 @@ fn remove_if_there(path: &Path) -> Result<(), KeyFolderError> {
     }
 }
 
-/// Removes the private key of a host from its folder; a running session has read it.
+/// Removes the private keys that [`make_pair`] made, once both sides of the session have read them. Certificates stay: a
+/// side closes without them.
 ///
 /// # Errors
 /// [`KeyFolderError::File`] if the system refuses.
-pub(crate) fn remove_private(folder: &Path) -> Result<(), KeyFolderError> {
-    remove_if_there(&folder.join(HOST_KEY))
+pub(crate) fn remove_private(folder: &Path, names: [&str; 2]) -> Result<(), KeyFolderError> {
+    let mut paths = names.iter().map(|name| folder.join(name).join(HOST_KEY));
+    paths.try_for_each(|path| remove_if_there(&path))
 }
 
 /// Ends the trust in a host or a guest. A running session with it closes.

@@ -94,7 +94,7 @@ pub struct PeerWatch {
 impl PeerWatch {
     /// True if a node of the other side with this id ([`BusSession::node_id`]) is on the bus.
     #[must_use]
-    pub fn has_node(&self, id: &str) -> bool {
+    pub(crate) fn has_node(&self, id: &str) -> bool {
         let tokens = self.presence.peer_tokens.lock();
         let tokens = tokens.unwrap_or_else(PoisonError::into_inner);
         tokens.iter().any(|token| token.session == id)
@@ -102,7 +102,7 @@ impl PeerWatch {
 
     /// Gives the peer a successor: the next run is taken although the present one is there, and keys agreed with the
     /// former peer open nothing more.
-    pub fn begin_succession(&self) {
+    pub(crate) fn begin_succession(&self) {
         self.presence.successions.fetch_add(1, Ordering::Relaxed);
         if let Some(link) = &self.sealed {
             link.forget_keys();

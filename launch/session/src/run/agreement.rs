@@ -230,6 +230,7 @@ pub(crate) struct TermsExchange {
     notices: Option<Sender<String>>,
     /// Newest notice.
     noticed: String,
+    ownership: SharedOwnership,
     _servers: [Option<CommandServer>; 2],
 }
 
@@ -243,14 +244,14 @@ impl TermsExchange {
         config: &Config,
         options: &SideOptions,
         command_state: &Arc<CommandState>,
-        ownership: &SharedOwnership,
     ) -> Result<Self, RunError> {
         let (session, side) = (bus.session(), options.side);
         let mut terms = Terms::of(config, session.node_id());
         let peer_terms = Arc::new(Mutex::new(None));
         let answer = Arc::new(Mutex::new(terms.text()?));
         let (shared_answer, shared_terms) = (Arc::clone(&answer), Arc::clone(&peer_terms));
-        let (owned, peer) = (Arc::clone(ownership), bus.peer_watch());
+        let ownership = SharedOwnership::default();
+        let (owned, peer) = (Arc::clone(&ownership), bus.peer_watch());
         let state = Arc::clone(command_state);
         let server = session.serve_agreement(side.name(), move |theirs, sender, host| {
             let (head, now) = (claim_of(theirs, host), MonotonicClock.now());
@@ -258,7 +259,7 @@ impl TermsExchange {
             *lock(&shared_terms) = Some(theirs.to_owned());
             Ok(lock(&shared_answer).clone())
         })?;
-        let (owned, state) = (Arc::clone(ownership), Arc::clone(command_state));
+        let (owned, state) = (Arc::clone(&ownership), Arc::clone(command_state));
         let handover = (side == Side::Slave).then(|| {
             session.serve_handover(side.name(), move |text, sender| {
                 let stop = || stop_for_handover(&state);
@@ -276,8 +277,14 @@ impl TermsExchange {
             handover_wait: options.handover_wait,
             notices: options.notices.clone(),
             noticed: String::new(),
+            ownership,
             _servers: [Some(server), handover.transpose()?],
         })
+    }
+
+    /// Ownership of this side.
+    pub(super) fn ownership(&self) -> &SharedOwnership {
+        &self.ownership
     }
 
     /// True if the other side belonged to another owner when this one asked for it.

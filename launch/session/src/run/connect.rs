@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use palpate_bus::ownership::SharedOwnership;
 use palpate_bus::{Bus, BusError, BusSession};
 use palpate_transport::clock::{Clock as _, MonotonicClock, sleep_for};
 use palpate_transport::codec::AgreedCodec;
@@ -30,8 +29,6 @@ pub(super) type Inbound = Option<(HapticFrame, Time)>;
 pub(super) struct ConnectedPeer {
     pub(super) bus: Arc<Bus>,
     pub(super) command_state: Arc<CommandState>,
-    /// Ownership of this side.
-    pub(super) ownership: SharedOwnership,
     /// Serves the terms as long as the side runs; it must end before the bus.
     pub(super) terms: TermsExchange,
     pub(super) agreed: AgreedCodec,
@@ -49,8 +46,8 @@ pub(super) fn connect(
     };
     let write = move |frame: &HapticFrame, received: Time| inbound.write(Some((*frame, received)));
     let bus = Bus::over_session(session, &options.session, write)?;
-    let (command_state, ownership) = (Arc::default(), SharedOwnership::default());
-    let mut terms = TermsExchange::serve(&bus, config, options, &command_state, &ownership)?;
+    let command_state = Arc::default();
+    let mut terms = TermsExchange::serve(&bus, config, options, &command_state)?;
     let agreed = wait_for_peer(&bus, &mut terms, options)?;
     if terms.has_asked() {
         // a new owner enables motion by its own act
@@ -59,7 +56,6 @@ pub(super) fn connect(
     Ok(agreed.map(|agreed| ConnectedPeer {
         bus: Arc::new(bus),
         command_state,
-        ownership,
         terms,
         agreed,
     }))

@@ -35,7 +35,7 @@ pub(super) enum OwnerWatch {
 }
 
 impl OwnerWatch {
-    /// Begins the watch of a side with its terms and its own ownership, until `ended`.
+    /// Begins the watch of a side with its terms, until `ended`.
     ///
     /// # Errors
     /// [`RunError`] if the bus refuses, or the system cannot start a thread.
@@ -44,12 +44,11 @@ impl OwnerWatch {
         options: &SideOptions,
         command_state: &Arc<CommandState>,
         ended: &Arc<AtomicBool>,
-        terms: (TermsExchange, SharedOwnership),
+        mut terms: TermsExchange,
     ) -> Result<Self, RunError> {
-        let (mut terms, owned) = terms;
         if options.side == Side::Slave {
             return Ok(Self::Robot {
-                owned,
+                owned: Arc::clone(terms.ownership()),
                 command_state: Arc::clone(command_state),
                 _terms: terms,
             });

@@ -154,12 +154,11 @@ pub fn run_side(config: &Config, options: &SideOptions) -> Result<Option<SideRep
     let ended = Arc::clone(&ending.ended);
     let (edit_port, edit_thread, edit_records) = live::open(bus.session(), options.side, &ended)?;
     let tick = (prepared.begin)(config, edit_port);
-    let terms = (peer.terms, peer.ownership);
     let outputs = SnapshotOutputs {
         crtk: CrtkPublisher::open(bus.session(), options.side, &command_state)?,
         monitor: open_monitor(monitor, options, prepared.surface, &bus, &command_state)?,
         input: handle_source::start_input(prepared.device, statistics, &bus, &command_state)?,
-        owner: OwnerWatch::open(&bus, options, &command_state, &ended, terms)?,
+        owner: OwnerWatch::open(&bus, options, &command_state, &ended, peer.terms)?,
     };
     let recorder = begin_recording(config, options, prepared.has_table)?;
     let (outbound, frames) = latest::<HapticFrame>(HapticFrame::default());

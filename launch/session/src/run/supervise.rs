@@ -269,7 +269,7 @@ fn watch(
             status.update(newest);
         }
         if !(keys_removed || status.master.is_none() || status.slave.is_none()) {
-            remove_private_keys(&options.out)?;
+            keys::remove_private(&parts(&options.out).join(KEYS), SIDE_NAMES)?;
             keys_removed = true;
         }
         status.elapsed_s = started.map_or(0.0, |start| (clock.now() - start).s());
@@ -527,14 +527,6 @@ pub fn remove_keys(out: &Path) -> Result<(), RunError> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(file_error(&folder)(error)),
         _ => Ok(()),
     }
-}
-
-/// Removes the private keys of both sides once these have read them. Certificates stay: a side closes without them.
-fn remove_private_keys(out: &Path) -> Result<(), RunError> {
-    for name in SIDE_NAMES {
-        keys::remove_private(&parts(out).join(KEYS).join(name))?;
-    }
-    Ok(())
 }
 
 /// Recording and report of one side; a side that died may have left less, or nothing.
