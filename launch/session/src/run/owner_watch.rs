@@ -23,7 +23,7 @@ pub(super) enum OwnerWatch {
     Robot {
         owned: SharedOwnership,
         command_state: Arc<CommandState>,
-        _terms: TermsExchange,
+        _terms: Box<TermsExchange>,
     },
     /// Of the master, which may lose the robot.
     Master {
@@ -50,7 +50,7 @@ impl OwnerWatch {
             return Ok(Self::Robot {
                 owned: Arc::clone(terms.ownership()),
                 command_state: Arc::clone(command_state),
-                _terms: terms,
+                _terms: Box::new(terms),
             });
         }
         let client = bus.session().handover_client(Side::Slave.name())?;
