@@ -426,14 +426,10 @@ fn codec(link: &LinkEstimate, reasons: &mut Vec<String>) -> &'static str {
     }));
     match link.loss {
         Some(loss) if loss > CROWDED_LOSS => {
-            let beyond = if loss > LOSS {
-                ", which is beyond"
-            } else {
-                "; at most"
-            };
+            let beyond = if loss > LOSS { "more" } else { "less" };
             reasons.push(format!(
-                "{:.1} % of the frames are lost{beyond} {:.0} % is borne. If the link is crowded, a deadband \
-                 sends a tenth of them; every frame has sums, so none is missed.",
+                "{:.1} % of the frames are lost, {beyond} than the {:.0} % that a kinesthetic stream tolerates. If \
+                 the link is crowded, a deadband sends a tenth of them; every frame has sums, so none is missed.",
                 100.0 * loss,
                 100.0 * LOSS
             ));

@@ -321,7 +321,7 @@ impl TermsExchange {
     /// Checks the terms of the other side's request, if there was one since the last call.
     ///
     /// # Errors
-    /// As [`Self::reach`].
+    /// [`RunError::Disagreement`] or [`RunError::Codec`].
     pub(crate) fn check_peer_terms(&self) -> Result<(), RunError> {
         let terms = lock(&self.peer_terms).take();
         terms.map_or(Ok(()), |terms| self.judge_terms(&terms).map(drop))
