@@ -7,6 +7,7 @@
 //!   stiffest declared wall as K;
 //! - *drive*: no force drives the robot beyond the speed limit, so a stretched servo does not throw it;
 //! - *yield*: if the measured force will pass its limit within the time of a reaction, the servo's spring is released.
+//!   In a hold it is released by the rise of that force, because the rest balances the contact.
 
 use palpate_transport::{AXES, Axes};
 
@@ -157,12 +158,18 @@ impl Approach {
         if rises { expected_n } else { now_n }
     }
 
-    /// Largest force of the servo's spring into the contact of an axis \[N\]; none without a contact.
-    pub(crate) fn spring_n_max(&self, axis: usize, limit_n: f64) -> Option<f64> {
+    /// Largest force of the servo's spring into the contact of an axis \[N\], of a robot that follows or holds its
+    /// position; none without a contact.
+    pub(crate) fn spring_n_max(&self, axis: usize, limit_n: f64, holds: bool) -> Option<f64> {
         let (now_n, compared_n) = (self.contact_n[axis], self.contact_n_for_limit(axis));
-        let yields = compared_n.abs() > limit_n && compared_n != now_n;
-        let touches = now_n.abs() > TOUCH_N;
-        touches.then_some(if yields { 0.0 } else { limit_n })
+        let most_n = if compared_n.abs() <= limit_n || compared_n == now_n {
+            limit_n
+        } else if holds {
+            limit_n - (compared_n - now_n).abs()
+        } else {
+            0.0
+        };
+        (now_n.abs() > TOUCH_N).then_some(most_n.max(0.0))
     }
 
     /// Range of the servo's force at a given speed of the robot \[N\]. Within it the servo does not drive the robot
@@ -299,12 +306,32 @@ mod tests {
                 ..RobotReading::default()
             };
             approach.observe(&params, &reading, &ServoState::default(), 1e-3);
-            approach.spring_n_max(2, 8.0)
+            approach.spring_n_max(2, 8.0, false)
         };
         assert_eq!(push(0.0, -0.1), None);
         assert_eq!(push(0.5, -0.1), Some(8.0));
         assert_eq!(push(2.5, -0.1), Some(0.0), "2 N in a millisecond");
         assert_eq!(push(2.6, -0.1), Some(8.0));
+    }
+
+    /// A robot that stopped in vibrating tissue moved with 8 mm/s; its whole spring was released, and it moved by
+    /// 3.3 mm while not enabled.
+    #[test]
+    fn issue_20_slow_rise_released_the_whole_spring() {
+        let (params, mut approach) = (SlaveParams::default(), Approach::new([0.3; AXES]));
+        let mut push = |force_n: f64| {
+            let reading = RobotReading {
+                contact_force_n: [0.0, 0.0, force_n, 0.0],
+                velocity_mps: [0.0, 0.0, -0.008, 0.0],
+                force_valid: true,
+                ..RobotReading::default()
+            };
+            approach.observe(&params, &reading, &ServoState::default(), 1e-3);
+            approach.spring_n_max(2, 8.0, true).unwrap()
+        };
+        assert_eq!(push(7.2), 8.0);
+        // 20 kN/m at 8 mm/s for the 4 ms of a reaction
+        assert!((push(7.5) - (8.0 - 0.64)).abs() < 1e-9);
     }
 
     /// The noise of a sensor at rest, 0.4 N from reading to reading at 7 N, released the spring of a robot that held
@@ -319,7 +346,7 @@ mod tests {
                 ..RobotReading::default()
             };
             approach.observe(&params, &reading, &ServoState::default(), 1e-3);
-            assert_eq!(approach.spring_n_max(2, 8.0), Some(8.0));
+            assert_eq!(approach.spring_n_max(2, 8.0, false), Some(8.0));
         }
     }
 

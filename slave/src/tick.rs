@@ -337,7 +337,8 @@ impl SlaveState {
     fn yield_spring(&mut self, context: &TickContext<'_>, axis: usize) -> bool {
         let (params, reading) = (context.params, &context.reading);
         let limit_n = params.guard.contact_n_max[axis];
-        let Some(most_n) = self.approach.spring_n_max(axis, limit_n) else {
+        let holds = context.engaged_for.is_none();
+        let Some(most_n) = self.approach.spring_n_max(axis, limit_n, holds) else {
             return false;
         };
         let set_point_m = self.port_position_m[axis] + self.set_point_offset_m[axis];
@@ -346,7 +347,7 @@ impl SlaveState {
         if stretch_m * reading.contact_force_n[axis] < 0.0 && stretch_m.abs() > most_m {
             self.set_point_offset_m[axis] += most_m.copysign(stretch_m) - stretch_m;
         }
-        most_n == 0.0
+        most_n < limit_n
     }
 
     /// Moves one axis of the port.
