@@ -7,6 +7,7 @@ mod atlas;
 mod config_flags;
 mod detect;
 mod keys;
+mod press;
 mod recover;
 mod rehearse;
 mod replay;
@@ -23,6 +24,7 @@ pub use atlas::AtlasArgs;
 pub use config_flags::ConfigArgs;
 pub use detect::DetectArgs;
 pub use keys::{KeysAction, PermittedSide, SecurityArgs};
+pub use press::{PressArgs, PressReference};
 pub use recover::RecoverArgs;
 pub use rehearse::RehearseArgs;
 pub use replay::ReplayArgs;
@@ -484,6 +486,14 @@ pub enum ModelAction {
         \nWrites detect.csv, mixing.csv and report.html. The default grid takes some minutes."
     )]
     Detect(DetectArgs),
+    /// Press a scene with a rigid ball: force, stiffness, estimated error and, with --against truth, the true error
+    #[command(
+        after_help = "Examples:\n  palpate model press layered --at-mm 20,0 --depths-mm 1,2,5 --radius-mm 8\n  \
+        palpate model press own.toml --at-mm -40,0 --depths-mm 2 --against truth\n  \
+        palpate model press layered --depths-mm 4 --sine 5\n\
+        \nWrites press.json and report.html."
+    )]
+    Press(PressArgs),
     /// Drape a flat model over a sphere and write the curved one
     #[command(after_help = "Example:\n  palpate model drape regular dome.fem --radius 6")]
     Drape {

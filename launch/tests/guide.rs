@@ -11,7 +11,7 @@ use clap::Parser as _;
 use palpate::cli::Cli;
 
 /// Parts of commands that are parsed and not run, with the reason.
-const PARSED_ONLY: [(&str, &str); 14] = [
+const PARSED_ONLY: [(&str, &str); 15] = [
     (
         "palpate run",
         "a live session: live.rs and .ci/run judge it",
@@ -32,6 +32,10 @@ const PARSED_ONLY: [(&str, &str); 14] = [
         "takes minutes; trial.rs runs a smaller matrix",
     ),
     ("palpate model condense", "takes ten seconds"),
+    (
+        "--against truth",
+        "takes a minute; press.rs runs a coarse one",
+    ),
 ];
 
 /// Whole commands that are parsed and not run, with the reason.

@@ -256,6 +256,7 @@ const COMMANDS: [&str; 22] = [
     "model build",
     "model condense",
     "model detect",
+    "model press",
     "model drape",
     "model convert",
 ];

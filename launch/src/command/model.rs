@@ -8,6 +8,7 @@ mod build;
 mod condense;
 mod detect;
 mod mesh;
+mod press;
 mod scene;
 mod volume;
 
@@ -51,6 +52,7 @@ pub(super) fn model(action: &ModelAction) -> Result<CommandOutcome, Failure> {
         ModelAction::Build(arguments) => build::build(arguments),
         ModelAction::Condense { scene, anew } => condense::condense(scene, *anew),
         ModelAction::Detect(arguments) => detect::detect(arguments),
+        ModelAction::Press(arguments) => press::press(arguments),
         ModelAction::Drape {
             model,
             target,

@@ -113,6 +113,7 @@ fn model(action: &ModelAction) -> Option<&String> {
         }
         ModelAction::Condense { scene, .. } => Some(scene),
         ModelAction::Detect(arguments) => Some(&arguments.scene),
+        ModelAction::Press(arguments) => Some(&arguments.scene),
         _ => None,
     }
 }

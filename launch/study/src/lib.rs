@@ -3,7 +3,7 @@
 //! In reading order:
 //! [`trial`] runs many sessions as one table; the built-in trials are in `trials/`.
 //! [`atlas`] maps stability and transparency. [`tune`] measures a link and proposes settings for it.
-//! [`detect`] computes which lumps are detectable. [`what_if`] repeats a recorded hand's motion with changed
+//! [`detect`] computes which lumps are detectable, [`press`] presses a scene beside its truth. [`what_if`] repeats a recorded hand's motion with changed
 //! settings.
 //! [`mod@bench`] measures the machine and the costs of tissues, ticks and the bus.
 //! [`report`] has the pages of all of them.
@@ -13,6 +13,7 @@ pub mod atlas;
 pub mod bench;
 pub mod detect;
 pub mod messages;
+pub mod press;
 pub mod report;
 pub mod trial;
 pub mod tune;

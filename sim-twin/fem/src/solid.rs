@@ -55,6 +55,13 @@ impl Solid<8, 8> {
         }
         .checked()
     }
+
+    /// Lets the nodes of a side move in its plane only: the side is a plane of symmetry.
+    pub(crate) fn mirror(&mut self, mesh: &HexMesh, side: BlockSide) {
+        for node in mesh.side_nodes(side) {
+            self.fixed[node as usize][side as usize / 2] = true;
+        }
+    }
 }
 
 impl Solid<10, 4> {

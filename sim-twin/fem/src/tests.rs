@@ -214,8 +214,6 @@ fn moduli(mesh: &HexMesh, young_pa: f64, poisson: f64) -> Vec<Moduli> {
 /// Lets sides slide: planes of symmetry.
 pub(crate) fn let_slide(solid: &mut Solid, mesh: &HexMesh, sides: &[BlockSide]) {
     for &side in sides {
-        for node in mesh.side_nodes(side) {
-            solid.fixed[node as usize][side as usize / 2] = true;
-        }
+        solid.mirror(mesh, side);
     }
 }

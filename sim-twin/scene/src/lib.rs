@@ -4,7 +4,7 @@
 //! `text` parses a scene; `keys` renames keys of an earlier version. `block` builds layers of a continuum (`layered` has
 //! its common parts with `voxel_block`), `mesh_body` a mesh file with the laws of `law`. `lattice` builds springs, `flat` a
 //! sheet without mass, `voxel_block` layers of nodes and links, `voxel_body` labelled voxels. `press` measures the
-//! stiffness of a press, `compliance_table` condenses a block, [`morph`](MorphSteps) changes a scene into another
+//! stiffness of a press, `press_motion` presses in other ways, `converged_press` computes the truth, `compliance_table` condenses a block, [`morph`](MorphSteps) changes a scene into another
 //! during contact. `colouring` colours the surface of a voxel model; `block_mesh` exports cells to other programs.
 //! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine in the zone of
 //! `fine_centre_m`, `fine_half_m` and `fine_depth_m`; the force of a press outside it can be wrong by a large factor.
@@ -13,6 +13,7 @@ mod block;
 mod block_mesh;
 mod colouring;
 mod compliance_table;
+mod converged_press;
 mod flat;
 pub mod keys;
 mod lattice;
@@ -21,15 +22,16 @@ mod layered;
 mod mesh_body;
 mod morph;
 mod press;
+mod press_motion;
 mod text;
 mod voxel_block;
 mod voxel_body;
 
 use serde::Deserialize;
 
-use palpate_fem::ComplianceError;
 use palpate_fem::explicit::ExplicitError;
 use palpate_fem::implicit::ImplicitError;
+use palpate_fem::{ComplianceError, StaticPressError};
 use palpate_geometry::Defect;
 use palpate_springs::flat::{FlatSheet, FlatTissue};
 use palpate_springs::idms::{Idms, IdmsError, IdmsParams};
@@ -40,10 +42,12 @@ use palpate_voxel::nodes::VoxelNodesError;
 
 pub use block::{Block, BlockSolver};
 pub use colouring::{clip, coloured_surface};
+pub use converged_press::{BallPress, ConvergedForce};
 pub use layered::{Inclusion, Layer};
 pub use mesh_body::{MeshBody, MeshMaterial};
 pub use morph::{MORPH_STEP_LOG, MorphError, MorphSteps};
 pub use press::PressStiffness;
+pub use press_motion::{PressMotion, PressRun, PressSample, press_tissue};
 pub use voxel_block::{VoxelBlock, hexahedra};
 pub use voxel_body::{LabelMaterial, VoxelBody};
 
@@ -167,6 +171,9 @@ pub enum SceneError {
     /// The voxel model refuses a parameter.
     #[error("table [linked]: {0}")]
     VoxelModel(#[from] VoxelParamsError),
+    /// No converged force of a press is found.
+    #[error("the converged force: {0}")]
+    Press(#[from] StaticPressError),
     /// The scene has no compliance table.
     #[error("the scene `{0}` has no table: only one with a [block] of method fem can be condensed")]
     NoTable(String),

@@ -7,7 +7,7 @@ use palpate_springs::idms::{Idms, IdmsParams};
 use palpate_twin::{Reaction, Snapshot, Tissue, Vec3};
 
 /// Duration of the descent, and then of the wait, of [`Scene::press_stiffness`] \[s\].
-const PRESS_S: f64 = 0.25;
+pub(super) const PRESS_S: f64 = 0.25;
 /// Fraction of the wait, at its end, over which the force is averaged.
 const AVERAGED_SHARE: f64 = 0.5;
 /// Longest step of a press \[s\].
@@ -31,7 +31,7 @@ pub struct PressStiffness {
 
 impl Scene {
     /// Builds a tissue for slow presses, and returns the step that it takes \[s\].
-    fn build_for_presses(&self) -> Result<(Box<dyn Tissue>, f64), SceneError> {
+    pub(super) fn build_for_presses(&self) -> Result<(Box<dyn Tissue>, f64), SceneError> {
         let SceneBody::Lattice { lattice, params } = &self.body else {
             let dt_s = match self.method() {
                 "implicit" => IMPLICIT_STEP_S,
@@ -131,7 +131,7 @@ impl Scene {
 
 /// Fraction of the path at a fraction of the time, and its slope. A path with zero initial and final
 /// speed and acceleration excites the tissue least (minimum jerk, Flash and Hogan 1985).
-fn minimum_jerk(time: f64) -> (f64, f64) {
+pub(super) fn minimum_jerk(time: f64) -> (f64, f64) {
     let left = 1.0 - time;
     let share = time * time * time * (10.0 + time * (6.0 * time - 15.0));
     (share, 30.0 * time * time * left * left)

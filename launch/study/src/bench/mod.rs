@@ -1,5 +1,5 @@
 //! Benchmarks of this machine: the bus beside raw UDP, the servo's wake-up beside a bare timer, the
-//! cost of a tick, the block test of the tissue beside the limits of the memory, ticks of voxel models, the condensed
+//! cost of a tick, the block test of the tissue beside the limits of the memory, presses beside an outside engine, ticks of voxel models, the condensed
 //! predictor, and the time to the first tick.
 //!
 //! On a shared machine a number alone is no evidence, so every number has a reference from the same
@@ -12,6 +12,7 @@ pub mod goal;
 mod layers;
 mod peers;
 mod predictor;
+pub mod reference;
 mod roofline;
 pub mod start;
 mod ticks;
@@ -55,7 +56,7 @@ pub enum BenchPart {
     Timer,
     /// both sides' ticks in a session
     Ticks,
-    /// the block test of the tissue, and layers with a nodule
+    /// the block test of the tissue, layers with a nodule, and presses beside an outside engine
     Tissue,
     /// ticks of voxel models: presses, pokes and instruments
     Linked,

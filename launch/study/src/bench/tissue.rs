@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::goal::{self, BenchGoal};
 use super::layers::{self, LayersRow};
 use super::peers::{self, PeerEngine};
+use super::reference::{self, ReferenceRow};
 use super::roofline::{BYTES_PER_CELL, CellTimeBound, FLOPS_PER_CELL, Roofline};
 use super::{ball, now};
 use crate::abort::{Abort, check_stop, refusal};
@@ -44,6 +45,10 @@ pub struct TissueReport {
     pub blocks: Vec<BlockRow>,
     /// Layers of other stiffness with a nodule.
     pub layers: Vec<LayersRow>,
+    /// Presses beside forces of an outside engine.
+    pub reference: Vec<ReferenceRow>,
+    /// Goals of those presses.
+    pub reference_goals: Vec<BenchGoal>,
     /// Limits of one core.
     pub machine: Roofline,
     /// Bytes that a cell moves in a sub-step, an estimate.
@@ -113,9 +118,12 @@ pub(crate) fn tissue(stop: &AtomicBool) -> Result<TissueReport, Abort> {
     meshes.push(("graded".to_owned(), graded));
     let row = |(name, block): (String, Block)| measure(name, &block, &machine, stop);
     let blocks = meshes.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
+    let reference = reference::reference(stop)?;
     Ok(TissueReport {
         blocks,
         layers: layers::layers(stop)?,
+        reference_goals: reference::goals(&reference),
+        reference,
         machine,
         bytes_per_cell: BYTES_PER_CELL,
         flops_per_cell: FLOPS_PER_CELL,
@@ -346,6 +354,7 @@ impl TissueReport {
         for row in &self.layers {
             text += &row.line();
         }
+        text += &reference::table(&self.reference);
         text += "goals:\n";
         for row in &self.blocks {
             text += &goal::lines(&row.name, &row.goals);
@@ -353,13 +362,15 @@ impl TissueReport {
         for row in &self.layers {
             text += &goal::lines(&row.name, &row.goals);
         }
+        text += &goal::lines("reference", &self.reference_goals);
         text + &self.peer_lines()
     }
 
     /// All goals.
     pub(crate) fn goals(&self) -> impl Iterator<Item = &BenchGoal> {
         let blocks = self.blocks.iter().flat_map(|row| &row.goals);
-        blocks.chain(self.layers.iter().flat_map(|row| &row.goals))
+        let layers = self.layers.iter().flat_map(|row| &row.goals);
+        blocks.chain(layers).chain(&self.reference_goals)
     }
 
     fn peer_lines(&self) -> String {
@@ -430,6 +441,8 @@ mod tests {
         let report = TissueReport {
             blocks: vec![row],
             layers: Vec::new(),
+            reference: Vec::new(),
+            reference_goals: Vec::new(),
             machine: MACHINE,
             bytes_per_cell: BYTES_PER_CELL,
             flops_per_cell: FLOPS_PER_CELL,

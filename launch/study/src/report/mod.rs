@@ -1,4 +1,4 @@
-//! Pages of studies: the atlas of stability and transparency, detectability of lumps, the voxel bench, trials,
+//! Pages of studies: the atlas of stability and transparency, detectability of lumps, presses, the voxel bench, trials,
 //! and what-if comparisons. `heat_map` draws maps, `matrix` the tables of a trial's factors.
 //!
 //! Source: ours. They have the form of the session's page in [`palpate_analysis::report`].
@@ -7,6 +7,7 @@ mod atlas;
 mod detect;
 mod heat_map;
 mod matrix;
+mod press;
 mod trial;
 mod voxel;
 pub(crate) mod what_if;
@@ -17,6 +18,7 @@ use palpate_analysis::report::plot::Ink;
 
 pub use atlas::render as atlas;
 pub use detect::render as detect;
+pub use press::render as press;
 pub(crate) use trial::render as trial;
 pub use voxel::render as voxel;
 

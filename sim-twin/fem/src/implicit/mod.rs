@@ -27,7 +27,7 @@ mod tests;
 
 use build::Model;
 use newton::NewtonScratch;
-use palpate_geometry::mesh::hex::HexMesh;
+use palpate_geometry::mesh::hex::{BlockSide, HexMesh};
 use palpate_geometry::mesh::quadratic::QuadraticTetMesh;
 use palpate_twin::Vec3;
 use palpate_twin::extrapolation::ReactionExtrapolator;
@@ -159,6 +159,18 @@ impl ImplicitTissue {
     ) -> Result<Self, ImplicitError> {
         let model = Model::of_tets(mesh, supported, family, cell_materials, params)?;
         Ok(Self::of_model(model))
+    }
+
+    /// Makes sides of the block planes of symmetry: their nodes move in the plane only. `mesh` is that of
+    /// [`ImplicitTissue::new`]. Reactions are then those of the part in the mesh.
+    #[must_use]
+    pub fn with_mirrors(mut self, mesh: &HexMesh, sides: &[BlockSide]) -> Self {
+        for &side in sides {
+            for node in mesh.side_nodes(side) {
+                self.model.fixed[node as usize][side as usize / 2] = true;
+            }
+        }
+        self
     }
 
     fn of_model(model: Model) -> Self {

@@ -92,6 +92,44 @@ impl Grading {
     }
 }
 
+/// Returns ascending coordinates from the first to the last of `breaks_m` \[m\], which ascend and are all among them.
+/// Edges are about `size_m` of their place, which is above 0, and at least two lie between neighbouring breaks.
+///
+/// # Errors
+/// If breaks are missing, do not ascend, or need too many cells.
+pub fn aligned_axis(breaks_m: &[f64], size_m: impl Fn(f64) -> f64) -> Result<Vec<f64>, Defect> {
+    /// Steps of the integral of the number of edges between two breaks.
+    const STEPS: u32 = 400;
+    let ascends = breaks_m.windows(2).all(|pair| pair[0] < pair[1]);
+    if breaks_m.len() < 2 || !ascends {
+        let found = format!("breaks at {breaks_m:?} m");
+        return Err(Defect::new(found, "two or more that ascend"));
+    }
+    let mut axis_m = vec![breaks_m[0]];
+    for pair in breaks_m.windows(2) {
+        let (low_m, high_m) = (pair[0], pair[1]);
+        let step_m = (high_m - low_m) / f64::from(STEPS);
+        let place_m = |step: f64| low_m + step_m * step;
+        let density = |step: u32| step_m / size_m(place_m(f64::from(step) + 0.5));
+        let total: f64 = (0..STEPS).map(density).sum();
+        let edges = total.ceil().max(2.0);
+        if !(edges < CELLS_MAX as f64) || axis_m.len() > CELLS_MAX {
+            return Err(too_many());
+        }
+        let (mut reached, mut next) = (0.0, 1.0);
+        for step in 0..STEPS {
+            let own = density(step) * edges / total;
+            while next < edges && reached + own >= next {
+                axis_m.push(place_m(f64::from(step) + (next - reached) / own));
+                next += 1.0;
+            }
+            reached += own;
+        }
+        axis_m.push(high_m);
+    }
+    Ok(axis_m)
+}
+
 fn too_many() -> Defect {
     Defect::from_text(format!("the axis needs more than {CELLS_MAX} cells"))
 }
@@ -175,6 +213,26 @@ mod tests {
         for pair in sizes.windows(2) {
             assert!(pair[1] <= pair[0] * (1.0 + 1e-9) && pair[0] <= 1.2501 * pair[1]);
         }
+    }
+
+    #[test]
+    fn aligned_axis_has_all_breaks_and_the_sizes_of_their_place() {
+        let size_m = |x_m: f64| 0.001 + 0.1 * x_m.abs();
+        let breaks_m = [-0.032, -0.01, -0.002, 0.0];
+        let axis_m = aligned_axis(&breaks_m, size_m).unwrap();
+        assert!(breaks_m.iter().all(|x_m| axis_m.contains(x_m)));
+        for pair in axis_m.windows(2) {
+            let expected_m = size_m(0.5 * (pair[0] + pair[1]));
+            let edge_m = pair[1] - pair[0];
+            assert!(
+                edge_m < 1.1 * expected_m && edge_m > 0.5 * expected_m,
+                "{pair:?}"
+            );
+        }
+        assert!(
+            aligned_axis(&[0.0], size_m).is_err() && aligned_axis(&[0.1, 0.0], size_m).is_err()
+        );
+        assert!(aligned_axis(&[0.0, 1.0], |_| 1e-9).is_err());
     }
 
     #[test]

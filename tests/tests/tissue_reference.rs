@@ -1,0 +1,83 @@
+//! Reference presses of an outside engine judge the offline truth; `palpate bench --only tissue` judges the twin.
+
+use palpate_scene::{PressMotion, SceneBody};
+use palpate_study::bench::reference::{ReferenceCase, cases};
+
+/// Reference presses that the default motion makes.
+fn slow() -> Vec<ReferenceCase> {
+    let all = cases().expect("readable");
+    all.into_iter()
+        .filter(|case| case.motion == PressMotion::Slow)
+        .collect()
+}
+
+#[test]
+fn sixty_cases_agree_on_two_meshes_of_the_outside_engine() {
+    let all = cases().expect("readable");
+    assert!(all.len() >= 60, "{}", all.len());
+    for case in &all {
+        let apart = match case.quantity.as_str() {
+            "phase_deg" => 0.02 * (case.truth - case.coarse).abs(),
+            _ => (case.coarse / case.truth - 1.0).abs(),
+        };
+        let (name, press) = (&case.scene.name, &case.press);
+        assert!(
+            apart < 5e-3,
+            "{name} {press:?}: {} {}",
+            case.truth,
+            case.coarse
+        );
+    }
+}
+
+#[test]
+fn cases_cover_the_range_of_radii_depths_layers_and_places() {
+    let all = slow();
+    let any = |what: &dyn Fn(&ReferenceCase) -> bool| all.iter().any(what);
+    assert!(any(&|case| case.press.radius_m == 0.005) && any(&|case| case.press.radius_m == 0.015));
+    assert!(any(&|case| case.press.depth_m == 0.0002) && any(&|case| case.press.depth_m == 0.008));
+    assert!(any(&|case| case.press.at_m == [0.045, 0.0]));
+    let thin = |case: &ReferenceCase| match &case.scene.body {
+        SceneBody::Block(block) => block.layers.iter().any(|layer| layer.thickness_m == 0.001),
+        _ => false,
+    };
+    assert!(any(&thin));
+}
+
+/// Returns the error of the offline truth.
+fn truth_error(case: &ReferenceCase) -> f64 {
+    let found = case
+        .scene
+        .converged_force(&case.press)
+        .expect("it converges");
+    found.expect("a block").force_n / case.truth - 1.0
+}
+
+#[test]
+fn offline_truth_is_within_a_percent_of_the_outside_engine() {
+    // one of each kind: they take long
+    let chosen = [
+        ("soft-on-stiff", 0.002),
+        ("mooney", 0.004),
+        ("compressible", 0.004),
+        ("thin-skin", 0.001),
+    ];
+    for (name, depth_m) in chosen {
+        let all = slow();
+        let mut own = all.iter().filter(|case| case.scene.name == name);
+        let case = own
+            .find(|case| case.press.depth_m == depth_m)
+            .expect("a case");
+        let error = truth_error(case);
+        assert!(error.abs() < 0.01, "{name} {depth_m} m: {error:+.4}");
+    }
+}
+
+#[test]
+#[ignore = "takes half an hour: prints the error of the offline truth in every case"]
+fn print_errors_of_the_offline_truth() {
+    for case in slow() {
+        let error = 100.0 * truth_error(&case);
+        println!("{:<22} {:?} {error:+.2} %", case.scene.name, case.press);
+    }
+}
