@@ -36,7 +36,7 @@ pub struct PressArgs {
     #[arg(long, value_name = "HZ", group = "motion", conflicts_with = "rate_mmps",
         value_parser = session_flags::within(0.1, 100.0, "0.1 to 100 Hz"), allow_negative_numbers = true)]
     pub sine: Option<f64>,
-    /// Compute the same press on converged meshes as well, and the true error; takes about a minute for each depth
+    /// Compute the same press on converged meshes as well, and the true error; takes up to some minutes for each depth
     #[arg(long, value_enum, value_name = "REFERENCE")]
     pub against: Option<PressReference>,
     /// Folder for press.json and report.html, and form of the output.

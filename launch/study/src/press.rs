@@ -40,12 +40,12 @@ pub struct PressStudy {
     /// Motion of the ball: `slow`, `rate`, `hold`, `drag` or `sine`.
     pub motion: &'static str,
     /// Every press, place by place.
-    pub presses: Vec<PressRow>,
+    pub presses: Vec<ScenePress>,
 }
 
 /// Result of one press.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PressRow {
+pub struct ScenePress {
     /// Place \[m\].
     pub at_m: [f64; 2],
     /// Depth below first contact \[m\].
@@ -75,7 +75,7 @@ pub struct PressRow {
     pub samples: Vec<PressSample>,
 }
 
-impl PressRow {
+impl ScenePress {
     /// Error of the force against the truth, over the truth.
     #[must_use]
     pub fn true_error(&self) -> Option<f64> {
@@ -142,7 +142,7 @@ impl PressRequest {
                 let truth = truth.map_err(crate::abort::refusal)?;
                 study
                     .presses
-                    .push(PressRow::new(&press, run, truth.as_ref()));
+                    .push(ScenePress::new(&press, run, truth.as_ref()));
                 done(study.presses.len() as u64);
             }
         }

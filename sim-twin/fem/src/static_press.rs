@@ -110,7 +110,7 @@ impl PressedBlock<'_> {
             ..Settings::default()
         };
         let parts = f64::from(1_u32 << self.mirrors.len().min(2));
-        let mut press = Press::new((solid, self.mesh), self.over_m, self.radius_m, settings);
+        let mut press = Press::new(solid, self.mesh, self.over_m, self.radius_m, settings);
         let force = |&depth_m: &f64| {
             press.press_to(depth_m)?;
             Ok(parts * press.force_n().z)
@@ -141,7 +141,8 @@ impl Press {
     /// Places a sphere of `radius_m` above the position `over_m` \[m\] of the top of `mesh`, just touching.
     #[must_use]
     pub(crate) fn new(
-        (solid, mesh): (Solid, &HexMesh),
+        solid: Solid,
+        mesh: &HexMesh,
         over_m: [f64; 2],
         radius_m: f64,
         settings: Settings,

@@ -16,18 +16,18 @@ use palpate_geometry::mesh::region::RegionFractions;
 
 /// Edges of the finest cells over the half-width of the contact on a half-space, and least edge elsewhere over the
 /// distance from the contact.
-const FINEST_EDGE: f64 = 0.14;
-const EDGE_A_DISTANCE: f64 = 0.17;
+const FINEST_EDGE: f64 = 0.25;
+const EDGE_A_DISTANCE: f64 = 0.3;
 /// Edges of the coarser mesh over those of the finer one.
 const COARSER: f64 = 1.4;
 
 /// Force of a press on converged meshes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ConvergedForce {
+pub(super) struct ConvergedForce {
     /// Force on the ball along z \[N\].
-    pub force_n: f64,
+    pub(super) force_n: f64,
     /// Difference to the force on the finer mesh alone \[N\]: a bound of its error where meshes converge evenly.
-    pub spread_n: f64,
+    pub(super) spread_n: f64,
 }
 
 /// Place and size of the ball.
@@ -49,11 +49,14 @@ impl BallPress {
 }
 
 impl Scene {
-    /// Computes the converged force of a slow press; about half a minute. None for a scene that is no block.
+    /// Computes the converged force of a slow press; up to some minutes. None for a scene that is no block.
     ///
     /// # Errors
     /// If no mesh can be created, or no equilibrium is found.
-    pub fn converged_force(&self, press: &BallPress) -> Result<Option<ConvergedForce>, SceneError> {
+    pub(super) fn converged_force(
+        &self,
+        press: &BallPress,
+    ) -> Result<Option<ConvergedForce>, SceneError> {
         match &self.body {
             SceneBody::Block(block) => block.converged_force(press).map(Some),
             _ => Ok(None),

@@ -42,7 +42,7 @@ use palpate_voxel::nodes::VoxelNodesError;
 
 pub use block::{Block, BlockSolver};
 pub use colouring::{clip, coloured_surface};
-pub use converged_press::{BallPress, ConvergedForce};
+pub use converged_press::BallPress;
 pub use layered::{Inclusion, Layer};
 pub use mesh_body::{MeshBody, MeshMaterial};
 pub use morph::{MORPH_STEP_LOG, MorphError, MorphSteps};

@@ -1,7 +1,7 @@
 //! Presses of a rigid ball on any tissue of a scene: slow, at a rate, held, dragged, or shaken.
 //!
 //! Source: ours. The tissue is stepped as a session steps it. A slow press descends smoothly and waits; others descend
-//! at constant speed. The truth of a slow press on a block is static ([`Scene::converged_force`]); the truth of the
+//! at constant speed. The truth of a slow press on a block is static (`Scene::converged_force`); the truth of the
 //! others is the same motion on the implicit solver with a mesh graded from the contact, of which a part is meshed
 //! where block and press are symmetric.
 //!
@@ -25,11 +25,13 @@ const TICK_S: f64 = 1e-3;
 const SINE_SHARE: f64 = 0.1;
 /// Periods of a sine, of which the last two are evaluated, and the least number of steps in one.
 const SINE_PERIODS: f64 = 4.0;
+/// Least duration of a sine \[s\]: what its start excites has then decayed.
+const SINE_S: f64 = 1.0;
 const SINE_STEPS: f64 = 64.0;
 /// Part of the depth over which the stiffness is measured.
 const SLOPE_SHARE: f64 = 0.05;
-/// Edges of the truth's cells over those of [`Scene::converged_force`].
-const DYNAMIC_COARSER: f64 = 1.8;
+/// Edges of the truth's cells over those of a slow press.
+const DYNAMIC_COARSER: f64 = 1.0;
 
 /// Motion of the ball.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,7 +125,7 @@ impl Scene {
     /// is no block.
     ///
     /// # Errors
-    /// As [`Scene::converged_force`].
+    /// If no mesh can be created, or no equilibrium is found.
     pub fn press_truth(
         &self,
         press: &BallPress,
@@ -335,7 +337,7 @@ impl<'a> Driver<'a> {
         self.settle(depth_m);
         let amplitude_m = SINE_SHARE * depth_m;
         let turn = TAU * frequency_hz * self.dt_s;
-        let steps = self.steps(SINE_PERIODS / frequency_hz);
+        let steps = self.steps((SINE_PERIODS / frequency_hz).max(SINE_S));
         let begin = self.samples.len();
         for step in 1..=steps {
             let (sine, _) = libm::sincos(turn * step as f64);

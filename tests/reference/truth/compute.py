@@ -24,7 +24,7 @@ COLUMNS = "scene,x_mm,y_mm,radius_mm,depth_mm,motion,parameter,quantity,value,co
 # sim-twin/src/law/tissue_library.rs
 PUBLISHED = {"skin": (35e3, 1090.0), "fat": (2e3, 950.0), "muscle": (80e3, 1050.0)}
 STEPS_PER_PERIOD = 32
-PERIODS = 3
+PERIODS, SECONDS = 3, 1.0
 # edges of elements, over those of the sizes in `axial` and `whole`
 FINE, COARSE = 1.4, 2.1
 
@@ -101,7 +101,9 @@ def chord(radius, depth):
     return math.sqrt(max(radius * min(depth, radius), 0.01))
 
 
-def axial(scene, radius, depths, outer, factor, contact=30.0):
+def axial(scene, radius, depths, outer, factor, contact=100.0):
+    # the surface of a ball crosses elements
+    factor *= 0.5 if scene.balls else 1.0
     low, high = chord(radius, min(depths)), 1.3 * chord(radius, max(depths))
     high = min(high, 1.3 * radius)
     least = 0.1 * low * factor
@@ -140,7 +142,8 @@ def sine(block, depth, hz):
     block.press(depth)
     block.contact *= 10.0
     block.u = block.newton(block.u, depth)
-    count = STEPS_PER_PERIOD * PERIODS
+    # what the start excites has decayed
+    count = STEPS_PER_PERIOD * max(PERIODS, math.ceil(SECONDS * hz))
     dt = 1.0 / (hz * STEPS_PER_PERIOD)
     amplitude = 0.1 * depth
     turn = 2 * math.pi * np.arange(1, count + 1) / STEPS_PER_PERIOD

@@ -123,7 +123,7 @@ def green(f):
 class Block:
     """A block or cylinder on a rigid ground, and a ball above its top at z = 0."""
 
-    def __init__(self, axes, material, law, radius, at=None, contact=30.0):
+    def __init__(self, axes, material, law, radius, at=None, contact=100.0):
         """`axes` are the coordinates of grid lines: r and z, or x, y >= 0 and z. `material(points)` returns mu,
         lambda, density and a Viscosity or None at points."""
         self.dim = len(axes)

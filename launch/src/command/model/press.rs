@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use palpate_analysis::{Failure, output};
 use palpate_scene::PressMotion;
 use palpate_session::lab;
-use palpate_study::press::{PressRequest, PressRow, PressStudy};
+use palpate_study::press::{PressRequest, PressStudy, ScenePress};
 use palpate_study::{messages, report};
 
 use crate::cli::PressArgs;
@@ -81,7 +81,7 @@ fn table(study: &PressStudy) -> String {
         "{:>14}{:>10}{:>11}{:>10}{:>11}{:>9}{:>13}",
         "place mm", "depth mm", "force N", "error N", "truth N", "true %", "stiff N/m"
     );
-    let more: &[(&str, fn(&PressRow) -> Option<f64>)] = match study.motion {
+    let more: &[(&str, fn(&ScenePress) -> Option<f64>)] = match study.motion {
         "sine" => &[
             ("phase deg", |row| row.phase_deg),
             ("truth deg", |row| row.truth_phase_deg),

@@ -19,8 +19,8 @@ use serde::Serialize;
 
 use super::goal::{self, BenchGoal};
 use super::layers::{self, LayersRow};
+use super::outside::{self, ReferenceRow};
 use super::peers::{self, PeerEngine};
-use super::reference::{self, ReferenceRow};
 use super::roofline::{BYTES_PER_CELL, CellTimeBound, FLOPS_PER_CELL, Roofline};
 use super::{ball, now};
 use crate::abort::{Abort, check_stop, refusal};
@@ -118,11 +118,11 @@ pub(crate) fn tissue(stop: &AtomicBool) -> Result<TissueReport, Abort> {
     meshes.push(("graded".to_owned(), graded));
     let row = |(name, block): (String, Block)| measure(name, &block, &machine, stop);
     let blocks = meshes.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
-    let reference = reference::reference(stop)?;
+    let reference = outside::reference(stop)?;
     Ok(TissueReport {
         blocks,
         layers: layers::layers(stop)?,
-        reference_goals: reference::goals(&reference),
+        reference_goals: outside::goals(&reference),
         reference,
         machine,
         bytes_per_cell: BYTES_PER_CELL,
@@ -354,7 +354,7 @@ impl TissueReport {
         for row in &self.layers {
             text += &row.line();
         }
-        text += &reference::table(&self.reference);
+        text += &outside::table(&self.reference);
         text += "goals:\n";
         for row in &self.blocks {
             text += &goal::lines(&row.name, &row.goals);

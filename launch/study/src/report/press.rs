@@ -7,7 +7,7 @@ use palpate_analysis::report::words::number;
 use palpate_analysis::report::{escape, head, section};
 
 use super::{INKS, table};
-use crate::press::{PressRow, PressStudy};
+use crate::press::{PressStudy, ScenePress};
 
 /// Largest error of the force that is shown as good.
 const GOOD: f64 = 0.03;
@@ -15,7 +15,7 @@ const GOOD: f64 = 0.03;
 /// Renders the page as HTML.
 #[must_use]
 pub fn render(study: &PressStudy) -> String {
-    let worst = study.presses.iter().filter_map(PressRow::true_error);
+    let worst = study.presses.iter().filter_map(ScenePress::true_error);
     let worst = worst.map(f64::abs).reduce(f64::max);
     let class = if worst.is_some_and(|worst| worst > GOOD) {
         "bad"
@@ -62,8 +62,8 @@ fn place_name([x_m, y_m]: [f64; 2]) -> String {
 fn over_depth(study: &PressStudy) -> String {
     let mut series = Vec::new();
     for (index, place) in places(study).into_iter().enumerate() {
-        let there: Vec<&PressRow> = study.presses.iter().filter(|p| p.at_m == place).collect();
-        let points = |of: &dyn Fn(&PressRow) -> Option<f64>| {
+        let there: Vec<&ScenePress> = study.presses.iter().filter(|p| p.at_m == place).collect();
+        let points = |of: &dyn Fn(&ScenePress) -> Option<f64>| {
             let mut points: Vec<(f64, f64)> = there
                 .iter()
                 .filter_map(|press| Some((1e3 * press.depth_m, of(press)?)))
@@ -89,7 +89,7 @@ fn over_depth(study: &PressStudy) -> String {
 }
 
 fn ticks(study: &PressStudy) -> String {
-    let line = |(index, press): (usize, &PressRow)| {
+    let line = |(index, press): (usize, &ScenePress)| {
         let every = press.samples.len().div_ceil(COLUMNS).max(1);
         let samples = press.samples.iter().step_by(every);
         let points = samples

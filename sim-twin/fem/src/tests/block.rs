@@ -39,7 +39,7 @@ fn solid(mesh: &HexMesh, moduli: &[Moduli]) -> Solid {
 fn press(mesh: &HexMesh, moduli: &[Moduli]) -> Press {
     let radius_m = 0.05 * mesh.extent_m();
     let solid = solid(mesh, moduli);
-    Press::new((solid, mesh), [0.0, 0.0], radius_m, Settings::default())
+    Press::new(solid, mesh, [0.0, 0.0], radius_m, Settings::default())
 }
 
 /// Returns the force of the whole block \[N\] at each depth \[m\].
@@ -97,7 +97,7 @@ fn an_invalid_depth_or_radius_is_refused() {
     }
     for radius_m in [f64::NAN, 0.0, -1e-3, f64::INFINITY] {
         let solid = solid(&mesh, &moduli);
-        let mut press = Press::new((solid, &mesh), [0.0; 2], radius_m, Settings::default());
+        let mut press = Press::new(solid, &mesh, [0.0; 2], radius_m, Settings::default());
         assert!(press.to(1e-3).is_err(), "{radius_m}");
     }
 }

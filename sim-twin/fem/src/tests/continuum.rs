@@ -335,7 +335,7 @@ fn probe_force_ratio(cells: f64, depths: &[f64]) -> Vec<f64> {
         tolerance: 1e-4,
         ..Settings::default()
     };
-    let mut press = Press::new((solid, &mesh), [0.0, 0.0], radius_m, settings);
+    let mut press = Press::new(solid, &mesh, [0.0, 0.0], radius_m, settings);
     let contact_pa = Material::new(5e3, poisson, 1e3)
         .expect("in range")
         .moduli()

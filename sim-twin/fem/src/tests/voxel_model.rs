@@ -38,7 +38,7 @@ fn reference_n() -> [f64; 5] {
     let moduli = vec![material.moduli(); mesh.cells.len()];
     let solid = Solid::new(&mesh, LawFamily::NeoHookean, &moduli);
     let over_m = [0.5 * width_m; 2];
-    let mut press = Press::new((solid, &mesh), over_m, RADIUS_M, Settings::default());
+    let mut press = Press::new(solid, &mesh, over_m, RADIUS_M, Settings::default());
     DEPTHS_M.map(|depth_m| press.to(depth_m).unwrap().force_n.z)
 }
 

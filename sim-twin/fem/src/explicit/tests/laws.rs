@@ -42,7 +42,7 @@ fn reference_n(law: LawFamily, poisson: f64, depth_m: f64) -> f64 {
     if law == LawFamily::Linear {
         solid.laws = laws(law, &moduli, f64::INFINITY).0;
     }
-    let mut press = Press::new((solid, &mesh), [0.0; 2], RADIUS_M, Settings::default());
+    let mut press = Press::new(solid, &mesh, [0.0; 2], RADIUS_M, Settings::default());
     press.to(depth_m).unwrap().force_n.z
 }
 

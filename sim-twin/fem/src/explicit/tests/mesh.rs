@@ -50,7 +50,7 @@ fn held_force_matches_the_static_solution_on_the_same_mesh() {
     let mesh = nested(0.1, (12, 1), [0.0; 2]).levels[0].mesh().unwrap();
     let moduli = vec![Material::new(5e3, 0.45, 1e3).unwrap().moduli(); mesh.cells.len()];
     let solid = Solid::new(&mesh, LawFamily::NeoHookean, &moduli);
-    let mut press = Press::new((solid, &mesh), [0.0; 2], 0.02, Settings::default());
+    let mut press = Press::new(solid, &mesh, [0.0; 2], 0.02, Settings::default());
     let expected_n = press.to(5e-3).unwrap().force_n.z;
     let found_n = pressed((12, 1), (0.1, 5e3), 900) * 5e3 * 0.01;
     assert!(

@@ -36,7 +36,7 @@ fn reference_n(x_m: f64, cell_m: f64) -> f64 {
     let mut solid = Solid::new(&mesh, LawFamily::NeoHookean, &moduli);
     let_slide(&mut solid, &mesh, &[BlockSide::YMin]);
     let at_m = [0.05 + x_m, 0.0];
-    let mut press = Press::new((solid, &mesh), at_m, RADIUS_M, Settings::default());
+    let mut press = Press::new(solid, &mesh, at_m, RADIUS_M, Settings::default());
     let mut force_n = 0.0;
     for part in 1..=3 {
         force_n = press

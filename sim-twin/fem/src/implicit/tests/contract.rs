@@ -202,7 +202,7 @@ fn held_press_matches_the_static_solution() {
         augmentations: 0,
         ..Settings::default()
     };
-    let mut press = Press::new((solid, &mesh), [0.05, 0.05], 0.02, settings);
+    let mut press = Press::new(solid, &mesh, [0.05, 0.05], 0.02, settings);
     let reference_n = press.to(6e-3).unwrap().force_n.z;
     let found_n = reaction[0].force_n.z;
     // the boundary of the tool, 1 MN/m, has 1e-4 of the compliance of the contact

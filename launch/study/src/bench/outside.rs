@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicBool;
 
 use palpate_analysis::Failure;
-use palpate_scene::{self as scene, BallPress, PressMotion, Scene, press_tissue};
+use palpate_scene::{self as scene, BallPress, PressMotion, Scene};
 use palpate_session::stat::spans::DurationStats;
 use palpate_transport::Span;
 use palpate_transport::clock::thread_cpu_now;
@@ -39,19 +39,19 @@ const ESTIMATE_PERCENT: f64 = 1.0;
 
 /// Reference press, with its result by an outside engine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ReferenceCase {
+pub(super) struct ReferenceCase {
     /// Scene, with the ball as its tool.
-    pub scene: Scene,
+    scene: Scene,
     /// Place, radius and depth.
-    pub press: BallPress,
+    press: BallPress,
     /// Motion of the ball.
-    pub motion: PressMotion,
+    motion: PressMotion,
     /// Name of the quantity, with its unit: `force_n`, `phase_deg` or `stiffness_npm`.
-    pub quantity: String,
+    quantity: String,
     /// Its value on the finer mesh of the outside engine.
-    pub truth: f64,
+    truth: f64,
     /// Its value on the coarser mesh.
-    pub coarse: f64,
+    coarse: f64,
 }
 
 /// Result of one reference press.
@@ -71,6 +71,8 @@ pub struct ReferenceRow {
     pub quantity: String,
     /// Value by the outside engine.
     pub truth: f64,
+    /// Its value on a coarser mesh of that engine.
+    pub truth_coarse: f64,
     /// Value of the twin.
     pub found: f64,
     /// Error over the truth \[%\]; of a phase the difference \[degrees\].
@@ -87,7 +89,7 @@ pub struct ReferenceRow {
 ///
 /// # Errors
 /// [`Failure::Refused`] names a row or a scene that cannot be used.
-pub fn cases() -> Result<Vec<ReferenceCase>, Failure> {
+fn cases() -> Result<Vec<ReferenceCase>, Failure> {
     let file: Table = CASES.parse().map_err(refusal)?;
     let entries = file.get("scene").and_then(Value::as_array);
     let rows = TRUTH.lines().skip(1).map(|line| {
@@ -191,7 +193,7 @@ impl ReferenceCase {
             tissue: self.scene.build().map_err(refusal)?,
             cpu: Vec::new(),
         };
-        let run = press_tissue(&mut tissue, &self.press, self.motion);
+        let run = scene::press_tissue(&mut tissue, &self.press, self.motion);
         let found = match self.quantity.as_str() {
             "phase_deg" => run.phase_deg,
             "stiffness_npm" => run.stiffness_npm,
@@ -218,6 +220,7 @@ impl ReferenceCase {
             motion: self.motion.name(),
             quantity: self.quantity.clone(),
             truth: self.truth,
+            truth_coarse: self.coarse,
             found,
             error,
             estimate_percent: estimate.map(|error_n| 100.0 * error_n / self.truth),
@@ -329,3 +332,6 @@ impl Tissue for TimedTissue {
         self.tissue.restore(snapshot)
     }
 }
+
+#[cfg(test)]
+mod tests;
