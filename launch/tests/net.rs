@@ -235,7 +235,7 @@ fn restarted(side: Side) -> String {
 }
 
 /// Every command and subcommand.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "",
     "run",
     "master",

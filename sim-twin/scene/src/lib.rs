@@ -47,7 +47,7 @@ pub use layered::{Inclusion, Layer};
 pub use mesh_body::{MeshBody, MeshMaterial};
 pub use morph::{MORPH_STEP_LOG, MorphError, MorphSteps};
 pub use press::PressStiffness;
-pub use press_motion::{PressMotion, PressRun, PressSample, press_tissue};
+pub use press_motion::{PressMotion, PressRun, PressSample};
 pub use voxel_block::{VoxelBlock, hexahedra};
 pub use voxel_body::{LabelMaterial, VoxelBody};
 

@@ -65,6 +65,12 @@ pub enum PressMotion {
 }
 
 impl PressMotion {
+    /// Presses a tissue at rest with a rigid ball, in steps of a session.
+    pub fn press(self, tissue: &mut dyn Tissue, press: &BallPress) -> PressRun {
+        let dt_s = TICK_S.min(tissue.caps().dt_s_max);
+        Driver::new(tissue, press, dt_s, 1.0).run(self)
+    }
+
     /// Name in files.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -118,7 +124,7 @@ impl Scene {
             let (mut tissue, dt_s) = self.build_for_presses()?;
             return Ok(Driver::new(tissue.as_mut(), press, dt_s, 1.0).run(motion));
         }
-        Ok(press_tissue(self.build()?.as_mut(), press, motion))
+        Ok(motion.press(self.build()?.as_mut(), press))
     }
 
     /// Truth of a press: the converged force of a slow one, else the same motion on a finer mesh. None for a scene that
@@ -144,12 +150,6 @@ impl Scene {
         }
         block.moving_truth(press, motion).map(Some)
     }
-}
-
-/// Presses any tissue at rest with a rigid ball, in steps of a session.
-pub fn press_tissue(tissue: &mut dyn Tissue, press: &BallPress, motion: PressMotion) -> PressRun {
-    let dt_s = TICK_S.min(tissue.caps().dt_s_max);
-    Driver::new(tissue, press, dt_s, 1.0).run(motion)
 }
 
 impl Block {

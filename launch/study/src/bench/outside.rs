@@ -193,7 +193,7 @@ impl ReferenceCase {
             tissue: self.scene.build().map_err(refusal)?,
             cpu: Vec::new(),
         };
-        let run = scene::press_tissue(&mut tissue, &self.press, self.motion);
+        let run = self.motion.press(&mut tissue, &self.press);
         let found = match self.quantity.as_str() {
             "phase_deg" => run.phase_deg,
             "stiffness_npm" => run.stiffness_npm,
