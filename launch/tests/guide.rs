@@ -11,7 +11,7 @@ use clap::Parser as _;
 use palpate::cli::Cli;
 
 /// Parts of commands that are parsed and not run, with the reason.
-const PARSED_ONLY: [(&str, &str); 15] = [
+const PARSED_ONLY: [(&str, &str); 14] = [
     (
         "palpate run",
         "a live session: live.rs and .ci/run judge it",
@@ -23,7 +23,6 @@ const PARSED_ONLY: [(&str, &str); 15] = [
     ("--console", "serves a page until it is stopped"),
     ("--person", "needs a person at a page"),
     ("palpate recover", "needs a killed session; kept.rs has one"),
-    ("palpate doctor", "measures this machine"),
     ("palpate bench", "measures this machine for minutes"),
     ("atlas --out runs/atlas", "takes a minute; the sketch runs"),
     ("palpate model detect", "takes minutes"),

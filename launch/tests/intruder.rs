@@ -60,9 +60,9 @@ fn issue_20_an_intruder_without_keys_took_the_robot() {
     assert!(publisher.wait_ready(ANSWER));
     slave.records_until("a running session", |it| it.slave.len() > 1000);
     let from_slave = wait_for("a frame of the slave", || *newest.lock().expect("whole"));
-    let forged = |session, sequence| HapticFrame {
-        session,
-        peer_session: from_slave.session,
+    let forged = |run, sequence| HapticFrame {
+        run,
+        peer_run: from_slave.run,
         sequence,
         flags: FrameFlags::ENGAGED,
         impedance_nspm: 10.0,
@@ -73,8 +73,8 @@ fn issue_20_an_intruder_without_keys_took_the_robot() {
     for k in 0..240 {
         for frame in [
             // the run of the true master is in every frame of the slave
-            forged(from_slave.peer_session, u64::MAX - 240 + k),
-            forged(from_slave.peer_session, from_slave.sequence + k),
+            forged(from_slave.peer_run, u64::MAX - 240 + k),
+            forged(from_slave.peer_run, from_slave.sequence + k),
             forged(0xBAD, k + 1),
         ] {
             publisher.send_frame(&frame).expect("sends");

@@ -1,7 +1,8 @@
-//! Limits on the force on the operator's hand, always applied last and outside the passivity argument.
+//! Limits on the force on the operator's hand, outside of the passivity argument.
 //!
-//! Any input gives a finite force within magnitude and slew limits (ARCHITECTURE, idea 5). A fault latches to
-//! a damped force that fades, until the operator re-arms.
+//! A demand fades in faults and pauses before the energy tank pays. Magnitude and slew are limited after it
+//! (ARCHITECTURE, idea 5), except that a fall that the tank cannot pay for is not slowed. A fault latches to a damped
+//! force that fades, until the operator re-arms.
 
 use palpate_port::guard;
 use palpate_transport::params::ABOVE_0;

@@ -14,8 +14,8 @@ use crate::guard::MasterGuardParams;
 /// Largest damping that repays a debt \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
 const REPAY_NSPM_MAX: f64 = 20.0;
 
-/// Share of the hand's greatest acceleration that is paid until the device releases the force, where the hold is shorter:
-/// a hand that follows the motion, while the reserve covers the rest; ours.
+/// Share of the hand's greatest acceleration for which the time until the device releases the force is paid, where the
+/// hold is shorter than that time; the reserve covers greater ones. Ours.
 const HAND_SHARE: f64 = 0.25;
 
 /// Payment of one axis in one tick.
@@ -48,9 +48,9 @@ impl ForcePayment<'_> {
         let (held_n, released_n) = (direction * slowed_n, direction * paid_n);
         let falls = held_n > 0.0 && held_n > released_n;
         if falls && share < 1.0 {
-            let unpaid_n = direction * (held_n * share).max(released_n);
+            let falling_n = direction * (held_n * share).max(released_n);
             let limit_events = limit_events & !EventFlags::SLEW_LIMIT;
-            return (unpaid_n, events | limit_events | EventFlags::UNPAID_FALL);
+            return (falling_n, events | limit_events | EventFlags::UNPAID_FALL);
         }
         (slowed_n, events | limit_events)
     }
@@ -66,7 +66,8 @@ impl ForcePayment<'_> {
         (demand_n * share + repay_nspm * self.steady_mps, events)
     }
 
-    /// Fraction of a force that the tank can pay, 0 to 1.
+    /// Fraction of a force that the tank can pay, 0 to 1: the smaller of those for the hold at the hand's greatest
+    /// acceleration, and for the time until the release at [`HAND_SHARE`] of it.
     fn payable_share(&self, force_n: f64) -> f64 {
         let until_release = ForceHold {
             hold_s: self.release_s,

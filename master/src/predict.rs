@@ -507,9 +507,9 @@ fn without_edge_force(reaction: &Reaction) -> Reaction {
 /// velocity.
 const LEARNT_DAMPING_NSPM_MAX: f64 = 6.0;
 
-/// Factor with the damping that the learnt stiffness needs: a spring that is rendered a tick late adds
-/// energy as a damping of `-K T / 2` would (teleop E12), and the twin does not damp the stiffness that the factor
-/// adds. The sum never pulls. Ours.
+/// Factor on the twin's force: the learnt one, with damping. A spring that is rendered a tick late adds energy, as a
+/// damping of `-K T / 2` would (teleop E12); the twin itself does not damp the stiffness that the factor adds. The
+/// sum never pulls. Ours.
 fn damped_factor(
     params: &PredictParams,
     handle: &ToolState,

@@ -112,7 +112,7 @@ impl TickContext<'_> {
     /// frames are stale and it follows the force or the position of the other side.
     fn force_fades(&self) -> bool {
         let relayed = self.stale && self.coupling.mode.relays_force();
-        self.at.paused || self.cycling || !self.reading.present || relayed
+        self.at.long_gap || self.cycling || !self.reading.present || relayed
     }
 }
 
@@ -294,10 +294,11 @@ impl MasterState {
         passed.map_or(at.dt_s, |passed_s| passed_s.max(PASSED_S_MIN))
     }
 
-    /// Hold of the next force of one axis, from the last motion \[m\]: it must be paid for the longest time for which
+    /// Hold of the next force of one axis, from the last motion \[m\]: its cost is paid for the longest time for which
     /// the device may hold it. Exception: if no twin is rendered and the device releases within two periods, one
-    /// period is paid and the reserve covers the other. If both were paid, the hand would feel 8 % less stiffness
-    /// than E3 predicts, and the force would oscillate in a quick press over a short link.
+    /// period is paid for any motion of the hand, and the time until the release for a quieter one (`ForcePayment`);
+    /// the reserve covers the rest. If all were paid, the hand would feel 8 % less stiffness than E3 predicts, and the
+    /// force would oscillate in a quick press over a short link.
     fn force_hold(&self, mode: Mode, axis: usize, moved_m: f64, passed_s: f64) -> ForceHold {
         let (caps, hold_s) = (&self.caps, self.force_hold_s_max);
         let short = hold_s <= TWO_PERIODS_S && !mode.renders_twin();
@@ -493,7 +494,7 @@ impl MasterState {
     ) -> MasterOutputs {
         let (coupling, reading) = (context.coupling, &context.reading);
         self.sequence += 1;
-        let engaged = reading.present && !self.fault && !context.at.paused;
+        let engaged = reading.present && !self.fault && !context.at.long_gap;
         let mut flags = FrameFlags::ENGAGED * u32::from(engaged);
         flags |= FrameFlags::GRIPPER_CLOSED * u32::from(reading.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);

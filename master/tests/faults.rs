@@ -21,7 +21,7 @@ struct TickInput {
     broken: bool,
     rearm: bool,
     missed: u64,
-    paused: bool,
+    long_gap: bool,
 }
 
 /// Test bench: a hand at rest while the other side pushes with 2 N.
@@ -77,7 +77,7 @@ impl Bench {
             tick: self.tick,
             now,
             dt_s: 1e-3 * (1 + input.missed) as f64,
-            paused: input.paused,
+            long_gap: input.long_gap,
             frame: Some((frame, now)),
             rearm: input.rearm,
             ..TickInputs::default()
@@ -142,7 +142,7 @@ fn pause_fades_force_and_disengages() {
     let mut bench = Bench::pushed();
     let output = bench.step(TickInput {
         missed: 19,
-        paused: true,
+        long_gap: true,
         ..TickInput::default()
     });
     assert!(!engaged(&output));

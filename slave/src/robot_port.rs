@@ -35,8 +35,8 @@ impl RobotPort {
         self.before = now;
     }
 
-    /// Part of the work that came back at the channel's port \[J\] which the drive had: all of a negative work, which the
-    /// channel gave. A method that is not passive gets all.
+    /// Part of the work at the channel's port that the channel gets \[J\]: all of a negative work, which the channel
+    /// gave; of a positive work no more than the drive had received. A method that is not passive gets all.
     pub(crate) fn returned_j(&mut self, work_j: f64, passive: bool) -> f64 {
         if !passive {
             return work_j;

@@ -217,8 +217,8 @@ fn coupling_inputs<'a>(
 }
 
 impl SlaveState {
-    /// Validated reading; latches a fault if the tissue collapsed, or if it is not plausible, and then returns the last
-    /// port position.
+    /// Validated reading. A collapse of the tissue latches a fault. So does a reading that is not plausible; the last
+    /// position of the port then replaces it.
     fn accept_reading(&mut self, at: &TickInputs, reading: &RobotReading) -> RobotReading {
         if !is_plausible(&reading.position_m, &reading.velocity_mps) {
             (self.fault, self.collapsed) = (true, false);
@@ -442,7 +442,7 @@ impl SlaveState {
             } else {
                 reached.clamp(velocity, 0.0)
             };
-            // below its limit the force is bounded by the speed of the robot
+            // a force below its own limit was bounded by the limit of the robot's speed
             let most_n = context.params.guard.force_n_max[axis];
             events |= if bounded.abs() >= most_n {
                 EventFlags::FORCE_LIMIT

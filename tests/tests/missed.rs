@@ -148,8 +148,8 @@ fn friction_n(tick_span: Span) -> f64 {
     let mut master = palpate_master::MasterState::new(None, &handle.caps(), run_ids);
     // energy sent by the slave, so that the friction is allowed
     let frame = HapticFrame {
-        session: run_ids.peer,
-        peer_session: run_ids.own,
+        run: run_ids.peer,
+        peer_run: run_ids.own,
         sequence: 1,
         energy_sent_j: [1e-3; 4],
         ..HapticFrame::default()

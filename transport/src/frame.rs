@@ -13,11 +13,11 @@ message! {
     /// One frame of the stream, master to slave or slave to master.
     #[derive(Copy, Default)]
     pub struct HapticFrame {
-        /// Run of the sender, drawn at its start; 0 is unknown. All its sums count from that start.
-        pub session: u64,
-        /// Run of the receiver for which the sums are meant; 0 if the sender has received none. A
-        /// receiver that restarted must not use sums that were meant for its former run.
-        pub peer_session: u64,
+        /// Run of the sender, drawn at its start; 0 is unknown.
+        pub run: u64,
+        /// Run of the receiver for which the sums are meant; 0 if the sender has received none. Sums count from the
+        /// later start of both runs. A receiver that restarted must not use sums for its former run.
+        pub peer_run: u64,
         /// Number of the frame, from 1; 0 is no frame.
         pub sequence: u64,
         /// Time of sending, on the sender's clock \[ns\].
@@ -44,10 +44,10 @@ message! {
         pub contact_force_n: Axes,
         /// Newest wave sample u (master) or w (slave) \[sqrt(W)\].
         pub wave: Axes,
-        /// Integral of the wave since `peer_session` began, sum of `wave * T` \[sqrt(W) s\]. A change of b rescales
+        /// Integral of the wave, sum of `wave * T` \[sqrt(W) s\]. A change of b rescales
         /// the whole sum, so that `sqrt(2/b)` times it remains the same length.
         pub wave_integral: Axes,
-        /// Energy sent in this direction since `peer_session` began \[J\], never decreasing.
+        /// Energy sent in this direction \[J\], never decreasing.
         pub energy_sent_j: Axes,
         /// Level of the sender's energy tank \[J\]; used to distribute energy, never added to a balance.
         pub tank_j: Axes,
@@ -168,7 +168,7 @@ const FORMER_RUNS_MAX: usize = 16;
 /// sends keeps its place among those remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SequenceTracker {
-    session: u64,
+    run: u64,
     sequence: u64,
     /// Numbers that the current run can have reached; none before its first frame.
     rate: Option<SendingRate>,
@@ -192,7 +192,7 @@ pub enum FrameOrder {
     /// A number that the sender cannot have reached yet.
     Ahead,
     /// Of a new run, while the former one may go on; the receiver decides that.
-    Usurped,
+    UnprovenRun,
     /// Number 0, which is no frame.
     Invalid,
 }
@@ -208,9 +208,9 @@ impl FrameOrder {
 impl SequenceTracker {
     /// Creates a tracker of a sender whose run is known before its first frame; 0 is unknown.
     #[must_use]
-    pub fn from_run(session: u64) -> Self {
+    pub fn from_run(run: u64) -> Self {
         Self {
-            session,
+            run,
             ..Self::default()
         }
     }
@@ -218,7 +218,7 @@ impl SequenceTracker {
     /// Run that counts; 0 if none is known.
     #[must_use]
     pub fn run_id(&self) -> u64 {
-        self.session
+        self.run
     }
 
     /// Classifies a frame by its time of arrival; the frame counts only after [`Self::accept`].
@@ -226,7 +226,7 @@ impl SequenceTracker {
         if frame.sequence == 0 {
             return FrameOrder::Invalid;
         }
-        if frame.session == self.session {
+        if frame.run == self.run {
             return match frame.sequence.cmp(&self.sequence) {
                 core::cmp::Ordering::Greater => {
                     let rate = self.rate.filter(|rate| received >= rate.newest_received);
@@ -243,11 +243,8 @@ impl SequenceTracker {
         if *self == Self::default() {
             return FrameOrder::First;
         }
-        let known = self
-            .former_runs
-            .iter()
-            .position(|&run| run == frame.session);
-        match known.filter(|_| frame.session != 0) {
+        let known = self.former_runs.iter().position(|&run| run == frame.run);
+        match known.filter(|_| frame.run != 0) {
             Some(place) => {
                 self.former_runs[..=place].rotate_right(1);
                 FrameOrder::Late
@@ -258,11 +255,11 @@ impl SequenceTracker {
 
     /// Accepts a frame that was classified as first, next or restarted.
     pub fn accept(&mut self, frame: &HapticFrame, received: Time) {
-        if frame.session != self.session {
+        if frame.run != self.run {
             self.rate = None;
-            if self.session != 0 {
+            if self.run != 0 {
                 self.former_runs.rotate_right(1);
-                self.former_runs[0] = self.session;
+                self.former_runs[0] = self.run;
             }
         }
         // a receiver's clock that was set back begins anew
@@ -276,7 +273,7 @@ impl SequenceTracker {
             newest_received: received,
             ..first
         });
-        self.session = frame.session;
+        self.run = frame.run;
         self.sequence = frame.sequence;
     }
 }
@@ -287,25 +284,25 @@ mod tests {
 
     use super::*;
 
-    fn frame(session: u64, sequence: u64) -> HapticFrame {
+    fn frame(run: u64, sequence: u64) -> HapticFrame {
         HapticFrame {
-            session,
+            run,
             sequence,
             ..HapticFrame::default()
         }
     }
 
-    fn take(tracker: &mut SequenceTracker, session: u64, sequence: u64) -> FrameOrder {
-        take_at(tracker, session, sequence, Time(0))
+    fn take(tracker: &mut SequenceTracker, run: u64, sequence: u64) -> FrameOrder {
+        take_at(tracker, run, sequence, Time(0))
     }
 
     fn take_at(
         tracker: &mut SequenceTracker,
-        session: u64,
+        run: u64,
         sequence: u64,
         received: Time,
     ) -> FrameOrder {
-        let frame = frame(session, sequence);
+        let frame = frame(run, sequence);
         let order = tracker.classify(&frame, received);
         if order.is_accepted() {
             tracker.accept(&frame, received);
@@ -369,14 +366,14 @@ mod tests {
         ) {
             let mut tracker = SequenceTracker::default();
             let mut accepted: Vec<(u64, u64)> = Vec::new();
-            for (session, sequence) in frames {
-                let order = take(&mut tracker, session, sequence);
+            for (run, sequence) in frames {
+                let order = take(&mut tracker, run, sequence);
                 if order.is_accepted() {
-                    if let Some(&(run, number)) = accepted.last() {
-                        let again = session != 0 && accepted.iter().any(|one| one.0 == session);
-                        prop_assert!((run == session && number < sequence) || !again);
+                    if let Some(&(last_run, number)) = accepted.last() {
+                        let again = run != 0 && accepted.iter().any(|one| one.0 == run);
+                        prop_assert!((run == last_run && number < sequence) || !again);
                     }
-                    accepted.push((session, sequence));
+                    accepted.push((run, sequence));
                 }
             }
         }

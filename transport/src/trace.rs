@@ -95,7 +95,7 @@ impl InputFlags {
     /// The tweezers' switch was on.
     pub const GRIPPER_CLOSED: u32 = 1 << 2;
     /// Motion restarted, as more ticks were missed than one tick accounts for.
-    pub const PAUSED: u32 = 1 << 3;
+    pub const LONG_GAP: u32 = 1 << 3;
     /// The tick was too late for a step of the twin.
     pub const DEADLINE_FALLBACK: u32 = 1 << 4;
     /// A latched fault was to be cleared.

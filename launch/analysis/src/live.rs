@@ -405,11 +405,11 @@ fn peer_change_note(report: &SideReport) -> Option<String> {
     let (losses, restarts) = (report.bus.peer_losses, report.bus.received.restarts);
     let present = report.bus.peer_present;
     let now = if present { "was" } else { "was not" };
-    let usurped = report.bus.received.usurped;
-    (losses + restarts + usurped > 0).then(|| {
+    let unproven_run = report.bus.received.unproven_run;
+    (losses + restarts + unproven_run > 0).then(|| {
         format!(
             "The other side left the bus {losses} times and restarted {restarts} times; at the end \
-             it {now} present. {usurped} frames of another sender in its name were refused."
+             it {now} present. {unproven_run} frames of another sender in its name were refused."
         )
     })
 }

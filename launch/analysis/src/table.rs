@@ -226,7 +226,7 @@ mod tests {
             ..ContactSummary::default()
         };
         let text = force(&contact(0.43));
-        let words = "displayed 212 N/m of 187 N/m (quick pushes of 0.43 s";
+        let words = "displayed 212 N/m of 187 N/m (presses of 0.43 s";
         assert!(text.contains(words), "{text}");
         assert!(force(&contact(0.65)).ends_with("of 187 N/m"));
     }

@@ -100,7 +100,7 @@ impl SideState for palpate_slave::SlaveState {
     ) -> (TickRecord, HapticFrame) {
         let reading = robot.read(at.device_now);
         let at = TickInputs {
-            halt: at.halt || at.paused,
+            halt: at.halt || at.long_gap,
             ..*at
         };
         let mut out = palpate_slave::tick(params, coupling, self, &at, &reading);

@@ -382,8 +382,8 @@ fn direction_reason(link: &LinkEstimate) -> Option<String> {
         return None;
     }
     Some(format!(
-        "The way there takes {fwd_ms:.1} ms and the way back {back_ms:.1} ms: a line of waves is as soft as their sum, \
-         a twin is {fwd_ms:.1} ms ahead of the robot, and what it got wrong is known after both."
+        "One-way delays: {fwd_ms:.1} ms to the robot, {back_ms:.1} ms back. Waves feel as soft as the sum demands. \
+         A twin is {fwd_ms:.1} ms ahead of the robot; its errors are known after the sum."
     ))
 }
 

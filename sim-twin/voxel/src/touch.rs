@@ -159,8 +159,8 @@ impl VoxelModel {
     /// the tools moved from the `previous` ones.
     ///
     /// Never adds energy: tries the equilibrium with the deepest tool, then half and a quarter of that step, and
-    /// takes the first that is no worse. If limits had stopped the node and its neighbours now release it, the loss
-    /// would also occur under tools at rest. That part is not their work.
+    /// takes the first that is no worse. Limits may have stopped the node, and its neighbours may now release it.
+    /// Energy that this sets free would be lost under tools at rest too; it does not count as their work.
     pub(super) fn relax_touched_node(
         &mut self,
         node: u32,

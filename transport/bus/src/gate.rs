@@ -11,7 +11,7 @@ use palpate_transport::{Span, Time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderClock {
     /// Run of the sender; after a restart its clock may differ.
-    pub session: u64,
+    pub run: u64,
     /// Sender's clock minus receiver's clock.
     pub offset: Span,
     /// Largest error of the offset.
@@ -37,10 +37,10 @@ pub(crate) const LEASE: Span = Span(2_000_000_000);
 pub enum RunEvidence {
     /// Keys prove the sender of every frame.
     Proven,
-    /// Without keys, counts of what ends a run.
+    /// Without keys, counts of events that end a run.
     Counts {
-        /// Times that the node of the sender, the oldest of its name, left the bus. A new run is taken if that grew since
-        /// the former one began, and the former one has been silent for the lease.
+        /// Number of times that the sender's node left the bus; of nodes with the same name the oldest counts. A new run
+        /// is accepted if this number grew since the former run began, and the former run was silent for the lease.
         departures: u64,
         /// Times that this side's host gave its peer a successor. If that grew, a new run is taken at once.
         successions: u64,
@@ -72,13 +72,13 @@ impl FrameGate {
             evidence,
         } = *limits;
         let order = self.tracker.classify(frame, received);
-        if order == FrameOrder::Restarted && !self.may_succeed(received, evidence) {
-            return Some(FrameOrder::Usurped);
+        if order == FrameOrder::Restarted && !self.may_replace_run(received, evidence) {
+            return Some(FrameOrder::UnprovenRun);
         }
         if !order.is_accepted() {
             return Some(order);
         }
-        if let Some(clock) = clock.filter(|clock| clock.session == frame.session) {
+        if let Some(clock) = clock.filter(|clock| clock.run == frame.run) {
             let age = (received + clock.offset) - Time(frame.sent_ns);
             if age - clock.bound > age_max {
                 return None;
@@ -98,7 +98,7 @@ impl FrameGate {
     }
 
     /// True if a new run may replace the present one.
-    fn may_succeed(&self, received: Time, evidence: RunEvidence) -> bool {
+    fn may_replace_run(&self, received: Time, evidence: RunEvidence) -> bool {
         match evidence {
             RunEvidence::Proven => true,
             RunEvidence::Counts {
@@ -121,9 +121,9 @@ mod tests {
     const MS: i64 = 1_000_000;
     const RUN: u64 = 3;
 
-    fn frame(session: u64, sequence: u64, sent_ms: i64) -> HapticFrame {
+    fn frame(run: u64, sequence: u64, sent_ms: i64) -> HapticFrame {
         HapticFrame {
-            session,
+            run,
             sequence,
             sent_ns: sent_ms * MS,
             ..HapticFrame::default()
@@ -140,7 +140,7 @@ mod tests {
     fn limits(bound_ms: i64) -> FrameLimits {
         FrameLimits {
             clock: Some(SenderClock {
-                session: RUN,
+                run: RUN,
                 offset: Span(0),
                 bound: Span(bound_ms * MS),
             }),
@@ -211,16 +211,16 @@ mod tests {
         };
         assert_eq!(take(RUN, 1, 0, 1), Some(FrameOrder::First));
         // the true sender is there
-        assert_eq!(take(8, 1, 1, 1), Some(FrameOrder::Usurped));
+        assert_eq!(take(8, 1, 1, 1), Some(FrameOrder::UnprovenRun));
         assert_eq!(take(RUN, 2, 2, 1), Some(FrameOrder::Next));
         // it is silent, but its node is there
-        assert_eq!(take(8, 2, 5000, 1), Some(FrameOrder::Usurped));
+        assert_eq!(take(8, 2, 5000, 1), Some(FrameOrder::UnprovenRun));
         // its node left, but not for long
         assert_eq!(take(RUN, 3, 5001, 1), Some(FrameOrder::Next));
-        assert_eq!(take(8, 3, 6900, 2), Some(FrameOrder::Usurped));
+        assert_eq!(take(8, 3, 6900, 2), Some(FrameOrder::UnprovenRun));
         assert_eq!(take(8, 4, 7001, 2), Some(FrameOrder::Restarted));
         // the node of the new run is there
-        assert_eq!(take(9, 1, 12_000, 2), Some(FrameOrder::Usurped));
+        assert_eq!(take(9, 1, 12_000, 2), Some(FrameOrder::UnprovenRun));
     }
 
     proptest! {
@@ -238,13 +238,13 @@ mod tests {
 
         #[test]
         fn any_frame_is_classified(
-            (session, sequence) in any::<(u64, u64)>(),
+            (run, sequence) in any::<(u64, u64)>(),
             sent: i64, received: i64, offset: i64, bound: i64,
         ) {
             let mut gate = FrameGate::default();
-            let frame = HapticFrame { session, sequence, sent_ns: sent, ..HapticFrame::default() };
+            let frame = HapticFrame { run, sequence, sent_ns: sent, ..HapticFrame::default() };
             let limits = FrameLimits {
-                clock: Some(SenderClock { session, offset: Span(offset), bound: Span(bound) }),
+                clock: Some(SenderClock { run, offset: Span(offset), bound: Span(bound) }),
                 age_max: Span(i64::MAX),
                 evidence: counts(0, 0),
             };
@@ -256,18 +256,18 @@ mod tests {
     #[test]
     fn successor_is_taken_at_once_and_its_predecessor_no_more() {
         let mut gate = FrameGate::default();
-        let mut take = |session, sequence, successions| {
+        let mut take = |run, sequence, successions| {
             let limits = FrameLimits {
                 evidence: counts(0, successions),
                 ..limits(0)
             };
             let at = Time(sequence as i64 * MS);
-            gate.classify(&frame(session, sequence, 0), at, &limits)
+            gate.classify(&frame(run, sequence, 0), at, &limits)
         };
         assert_eq!(take(RUN, 1, 0), Some(FrameOrder::First));
-        assert_eq!(take(RUN + 1, 2, 0), Some(FrameOrder::Usurped));
+        assert_eq!(take(RUN + 1, 2, 0), Some(FrameOrder::UnprovenRun));
         assert_eq!(take(RUN + 1, 3, 1), Some(FrameOrder::Restarted));
         assert_ne!(take(RUN, 4, 1), Some(FrameOrder::Next));
-        assert_eq!(take(RUN + 2, 5, 1), Some(FrameOrder::Usurped));
+        assert_eq!(take(RUN + 2, 5, 1), Some(FrameOrder::UnprovenRun));
     }
 }

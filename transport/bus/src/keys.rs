@@ -1,8 +1,9 @@
 //! Identity of a host, and the certificates of the peers that it trusts; no files.
 //!
 //! A host has one Ed25519 key and one certificate, which that key signed itself. A peer is trusted by pinning its
-//! certificate, as SSH pins host keys. A guest may only look: this host issues its certificate, because whoever holds
-//! a pinned key can sign a certificate with any name, and access control knows names only. Source: ours.
+//! certificate, as SSH pins host keys. A guest may only look, and this host issues its certificate.
+//! A guest is not pinned: with a pinned key one can sign a certificate of any name, and access control compares names.
+//! Source: ours.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use x509_parser::parse_x509_certificate;
 use x509_parser::pem::parse_x509_pem;
 use x509_parser::time::ASN1Time;
 
-/// Time before a certificate is made from which it is valid: clocks differ \[s\]; ours.
+/// Time by which a certificate is valid before it was made \[s\], because clocks differ; ours.
 const EARLIER_S: i64 = 86_400;
 
 /// Length of a certificate's life \[s\]: ten years. A pinned key is trusted until it is revoked.

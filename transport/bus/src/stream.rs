@@ -92,7 +92,7 @@ pub struct ReceivedFrameCounts {
     /// Numbered beyond what the sender can have sent.
     pub ahead: u64,
     /// Of a new run that may not replace the present one.
-    pub usurped: u64,
+    pub unproven_run: u64,
     /// Older than the age limit.
     pub stale: u64,
     /// Restarts of the sender.
@@ -112,7 +112,7 @@ impl ReceivedFrameCounts {
             Some(FrameOrder::Repeated) => &mut self.duplicate,
             Some(FrameOrder::Late) => &mut self.late,
             Some(FrameOrder::Ahead) => &mut self.ahead,
-            Some(FrameOrder::Usurped) => &mut self.usurped,
+            Some(FrameOrder::UnprovenRun) => &mut self.unproven_run,
             Some(FrameOrder::Invalid) => &mut self.rejected,
             None => &mut self.stale,
         } += 1;

@@ -84,7 +84,7 @@ fn frames_arrive_once_in_order_and_garbage_is_counted() {
     assert!(publisher.wait_ready(WAIT));
     clock.store(7_000_000, Ordering::Relaxed);
     subscription.set_sender_clock(SenderClock {
-        session: 0,
+        run: 0,
         offset: Span(0),
         bound: Span(0),
     });

@@ -88,7 +88,10 @@ impl Inbox {
                 self.update_extrapolated(&frame);
                 return PeerRun::Same;
             }
-            FrameOrder::Late | FrameOrder::Ahead | FrameOrder::Usurped | FrameOrder::Invalid => {
+            FrameOrder::Late
+            | FrameOrder::Ahead
+            | FrameOrder::UnprovenRun
+            | FrameOrder::Invalid => {
                 return PeerRun::Same;
             }
         };
@@ -100,7 +103,7 @@ impl Inbox {
             self.received = Time(0);
             self.sync = ClockSync::default();
         }
-        if frame.peer_session == self.own {
+        if frame.peer_run == self.own {
             if self.newest.sequence == 0 {
                 self.first = (Time(frame.sent_ns), received);
                 self.latest_sent = Time(frame.sent_ns);
@@ -117,8 +120,8 @@ impl Inbox {
     /// True if a device of the agreed `coupling` can have sent a frame.
     fn is_credible(&self, frame: &HapticFrame, received: Time, coupling: &CouplingParams) -> bool {
         let last = &self.newest;
-        let follows = frame.session == last.session
-            && frame.peer_session == last.peer_session
+        let follows = frame.run == last.run
+            && frame.peer_run == last.peer_run
             && frame.sequence > last.sequence
             && last.sequence > 0;
         let steps = || can_follow(frame, last, coupling, self.passed_s(frame, received));
@@ -145,7 +148,7 @@ impl Inbox {
     /// Takes the decoder's extrapolation of the newest frame ([`palpate_transport::codec`]): positions, velocities
     /// and forces. Cumulative fields and times stay as received.
     fn update_extrapolated(&mut self, frame: &HapticFrame) {
-        if frame.sequence != self.newest.sequence || frame.session != self.newest.session {
+        if frame.sequence != self.newest.sequence || frame.run != self.newest.run {
             return;
         }
         self.newest.position_m = frame.position_m;
@@ -230,10 +233,10 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn frame(session: u64, peer_session: u64, sequence: u64) -> HapticFrame {
+    fn frame(run: u64, peer_run: u64, sequence: u64) -> HapticFrame {
         HapticFrame {
-            session,
-            peer_session,
+            run,
+            peer_run,
             sequence,
             ..HapticFrame::default()
         }

@@ -15,7 +15,7 @@ pub struct TickInputs {
     /// Time since the previous tick in whole periods, bounded \[s\].
     pub dt_s: f64,
     /// True if more periods were missed than one tick may account for.
-    pub paused: bool,
+    pub long_gap: bool,
     /// True if the tick woke too late for a step of the twin, which then returns its force without one; never in two
     /// successive ticks.
     pub deadline_fallback: bool,
@@ -49,7 +49,7 @@ impl TickInputs {
         let periods = missed.saturating_add(1);
         Self {
             dt_s: PERIOD.s() * periods.min(PERIODS_PER_TICK_MAX) as f64,
-            paused: periods > PERIODS_PER_TICK_MAX,
+            long_gap: periods > PERIODS_PER_TICK_MAX,
             ..self
         }
     }
@@ -63,8 +63,8 @@ mod tests {
     fn issue_missed_ticks_counted_as_one_period() {
         let after = |missed| TickInputs::at_tick(7).after_missed(missed);
         assert_eq!(after(0).dt_s, PERIOD.s());
-        assert!((after(4).dt_s - 5e-3).abs() < 1e-12 && !after(4).paused);
-        assert!(!after(19).paused && after(20).paused);
+        assert!((after(4).dt_s - 5e-3).abs() < 1e-12 && !after(4).long_gap);
+        assert!(!after(19).long_gap && after(20).long_gap);
         assert!((after(u64::MAX).dt_s - 0.02).abs() < 1e-12);
     }
 }

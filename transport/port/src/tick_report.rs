@@ -45,8 +45,8 @@ impl TickReport<'_> {
     pub fn frame(&self, sequence: u64) -> HapticFrame {
         let RunIds { own, peer } = self.inbox.run_ids();
         HapticFrame {
-            session: own,
-            peer_session: peer,
+            run: own,
+            peer_run: peer,
             sequence,
             sent_ns: self.now.0,
             echo_sent_ns: self.inbox.newest().sent_ns,

@@ -18,7 +18,7 @@ pub struct Decoder {
     signal: PerceivedSignal,
     threshold: WeberThreshold,
     horizon: Span,
-    session: u64,
+    run: u64,
     sequence: u64,
     predictor: SignalPredictor,
 }
@@ -32,7 +32,7 @@ impl Decoder {
             signal: judged,
             threshold: WeberThreshold::new(params, judged),
             horizon: params.horizon(),
-            session: 0,
+            run: 0,
             sequence: 0,
             predictor: SignalPredictor::default(),
         }
@@ -49,8 +49,8 @@ impl Decoder {
         if !self.params.is_on() || !frame.is_plausible() {
             return inbound;
         }
-        if frame.session != self.session {
-            (self.session, self.sequence) = (frame.session, 0);
+        if frame.run != self.run {
+            (self.run, self.sequence) = (frame.run, 0);
             self.predictor = SignalPredictor::default();
         }
         if frame.sequence > self.sequence {

@@ -21,7 +21,7 @@ pub struct Encoder {
     period: Span,
     receiver: ReceiverModel,
     rate_control: RateControl,
-    session: u64,
+    run: u64,
     sent: Option<Time>,
     urgent: UrgentFields,
     count: u64,
@@ -41,7 +41,7 @@ impl Encoder {
             period,
             receiver: ReceiverModel::default(),
             rate_control: RateControl::default(),
-            session: 0,
+            run: 0,
             sent: None,
             urgent: UrgentFields::default(),
             count: 0,
@@ -55,9 +55,9 @@ impl Encoder {
         if !self.params.is_on() {
             return Some(*frame);
         }
-        if frame.session != self.session {
+        if frame.run != self.run {
             *self = Self {
-                session: frame.session,
+                run: frame.run,
                 ..Self::new(&self.params, self.signal, self.period)
             };
         }
@@ -146,7 +146,7 @@ impl Encoder {
 fn urgent_fields(frame: &HapticFrame) -> UrgentFields {
     [
         (u64::from(frame.flags) << 32) | u64::from(frame.impedance_epoch),
-        frame.peer_session,
+        frame.peer_run,
         frame.impedance_nspm.to_bits(),
     ]
 }

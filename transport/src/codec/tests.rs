@@ -45,8 +45,8 @@ impl Motion {
         let speed_mps = (depth_m - self.depth_m(at_s - PERIOD.s())) / PERIOD.s();
         let force_n = 300.0 * (depth_m - 0.010).max(0.0);
         HapticFrame {
-            session: 1,
-            peer_session: 2,
+            run: 1,
+            peer_run: 2,
             sequence: tick as u64 + 1,
             // a clock never shows 0
             sent_ns: (tick + 1) * PERIOD.0,
@@ -215,8 +215,8 @@ fn codec_omits_95_percent_and_keeps_99_5_percent_within_threshold() {
 
 fn frame(tick: i64, velocity_mps: f64) -> HapticFrame {
     HapticFrame {
-        session: 1,
-        peer_session: 2,
+        run: 1,
+        peer_run: 2,
         sequence: tick as u64 + 1,
         sent_ns: (tick + 1) * PERIOD.0,
         velocity_mps: [velocity_mps, 0.0, 0.0, 0.0],
@@ -321,7 +321,7 @@ fn flags_are_sent_at_once() {
     for tick in 0..20 {
         let mut frame = frame(tick, 0.0);
         frame.flags = if tick < 7 { 0 } else { FrameFlags::ENGAGED };
-        frame.peer_session = if tick < 12 { 0 } else { 9 };
+        frame.peer_run = if tick < 12 { 0 } else { 9 };
         frame.impedance_nspm = if tick < 15 { 10.0 } else { 20.0 };
         if let Some(sent) = encoder.encode(&frame, &nothing) {
             sent_ticks.push((tick, sent.sequence));

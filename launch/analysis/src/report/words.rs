@@ -61,8 +61,8 @@ pub(crate) fn stiffness_in_words(contact: &ContactSummary) -> String {
 pub(crate) fn quick_press_note(contact: &ContactSummary) -> Option<String> {
     let press_s = contact.press_s.filter(|&press_s| press_s < QUICK_S)?;
     Some(format!(
-        "quick pushes of {press_s:.2} s, not slow presses of {QUICK_S} s or more: the difference is \
-         theirs as much as the channel's"
+        "presses of {press_s:.2} s, not of {QUICK_S} s or more: part of the difference comes from the quick \
+         presses, not from the channel"
     ))
 }
 
@@ -191,7 +191,7 @@ pub(super) fn cards(s: &Summary) -> String {
 fn contact_cards(c: &ContactSummary, show: &mut impl FnMut(&str, &str, &str, &str)) {
     let mut truth = format!("true {}", with_unit(c.true_stiffness_npm, "N/m"));
     if quick_press_note(c).is_some() {
-        truth += "; quick pushes";
+        truth += "; quick presses";
     }
     match c.displayed_stiffness_npm {
         Some(displayed) => show("Displayed stiffness", &number(displayed), "N/m", &truth),

@@ -80,7 +80,7 @@ impl Liar {
     /// Takes a true frame of the side, as its receiver gets it.
     pub(super) fn observe(&mut self, frame: &HapticFrame) {
         let [_, newest] = self.seen.get_or_insert([*frame; 2]);
-        if frame.sequence > newest.sequence || frame.session != newest.session {
+        if frame.sequence > newest.sequence || frame.run != newest.run {
             *newest = *frame;
         }
     }
@@ -136,7 +136,7 @@ impl Liar {
                 frame.wave_integral = self.values.map(|value| 10.0 * value);
                 frame.flags = self.random.next_u64() as u32;
             }
-            Lie::NewRun => (frame.session, frame.sequence) = (self.random.next_u64() | 1, 1),
+            Lie::NewRun => (frame.run, frame.sequence) = (self.random.next_u64() | 1, 1),
             Lie::Ahead => {
                 let frames = libm::pow(10.0, 3.0 + 6.0 * uniform(&mut self.random)) as u64;
                 frame.sequence = frame.sequence.saturating_add(frames);
@@ -156,7 +156,7 @@ impl Liar {
     fn pretend(&mut self, frame: &mut HapticFrame, coupling: &CouplingParams) {
         let dt_s = PERIOD.s();
         // place, sum and energy go on from the last lie
-        if self.pretended.session == frame.session && self.lie.1 + 1 < LIE_TICKS {
+        if self.pretended.run == frame.run && self.lie.1 + 1 < LIE_TICKS {
             frame.position_m = self.pretended.position_m;
             frame.wave_integral = self.pretended.wave_integral;
             frame.energy_sent_j = self.pretended.energy_sent_j;

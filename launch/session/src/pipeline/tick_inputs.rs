@@ -22,7 +22,7 @@ pub(super) fn note_master(
 ) {
     let released = reading.force_released_m.is_some();
     let flags = [
-        (InputFlags::PAUSED, at.paused),
+        (InputFlags::LONG_GAP, at.long_gap),
         (InputFlags::DEADLINE_FALLBACK, at.deadline_fallback),
         (InputFlags::REARM, at.rearm),
         (InputFlags::OPERATOR_PRESENT, reading.present),
@@ -75,7 +75,7 @@ pub(crate) fn inputs_of(record: &TickRecord, frame: Option<HapticFrame>) -> Tick
         now: Time(record.given_ns),
         device_now: Time(record.given_ns),
         dt_s: PERIOD.s() * f64::from(record.periods),
-        paused: has(record, InputFlags::PAUSED),
+        long_gap: has(record, InputFlags::LONG_GAP),
         deadline_fallback: has(record, InputFlags::DEADLINE_FALLBACK),
         halt: has(record, InputFlags::HALT),
         rearm: has(record, InputFlags::REARM),
@@ -173,7 +173,7 @@ mod tests {
             now: Time(-5),
             device_now: Time(-5),
             dt_s: PERIOD.s() * 4.0,
-            paused: true,
+            long_gap: true,
             frame: Some((frame, Time(11))),
             rearm: true,
             ..TickInputs::default()

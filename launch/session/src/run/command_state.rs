@@ -1,8 +1,8 @@
 //! Command state of a side: the cell between commands and the servo, with the state that the side reports.
 //!
 //! Commands come on the bus's thread, the servo reads them every tick; all that the servo reads is single atomics,
-//! so neither waits. A live session starts enabled. Anybody may stop a side; a side that stands is set in motion again
-//! from its own host, by its peer, or by the session that stopped it.
+//! so neither waits. A live session starts enabled, except after a hand-over. Every peer that the bus admits may stop a
+//! side. Only its own host, the other side, or the peer that stopped it may start it again.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -23,11 +23,11 @@ pub struct CommandState {
     fault: AtomicBool,
     /// True if the newest reading was plausible.
     healthy: AtomicBool,
-    /// Peer that owns this side's motion, and the session on the bus that stopped it; the servo does not read them.
+    /// Peer that owns this side's motion, and the peer that stopped it; the servo does not read them.
     authority: Mutex<Authority>,
 }
 
-/// Sessions that may set a side in motion.
+/// Peers on the bus that may start a side.
 #[derive(Debug, Clone, Copy, Default)]
 struct Authority {
     peer: Option<CommandSender>,
@@ -63,7 +63,7 @@ impl CommandState {
             sender.is_some() && (sender == authority.peer || sender == authority.halted_by);
         if starts && !may_start {
             return Err(format!(
-                "{word} is taken from the other side, from this side's own host, or from the session that stopped it"
+                "{word} is taken from the other side, from this side's own host, or from the peer that stopped it"
             ));
         }
         let moved = self.state() == OperatingState::Enabled;

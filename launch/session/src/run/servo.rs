@@ -71,7 +71,7 @@ impl ServoOutputs {
         servo_outputs.frame = outputs.sent_frame;
         let offset = inbox.sync().offset_at(now);
         servo_outputs.snapshot.peer_clock = offset.map(|(offset, bound)| SenderClock {
-            session: inbox.run_ids().peer,
+            run: inbox.run_ids().peer,
             offset,
             bound,
         });
@@ -192,7 +192,7 @@ pub fn servo(
         report.records_lost += u64::from(!channels.records.push(snapshot.record));
         report.ticks += 1;
         report.missed += woken.missed;
-        report.pauses += u64::from(at.paused);
+        report.pauses += u64::from(at.long_gap);
         if report.ticks == WARM_UP_TICKS {
             allocations = allocation::count();
         }

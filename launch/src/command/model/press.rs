@@ -76,12 +76,15 @@ fn motion(arguments: &PressArgs) -> PressMotion {
     }
 }
 
+/// Column of the table: its title, and its value in a row.
+type Column = (&'static str, fn(&ScenePress) -> Option<f64>);
+
 fn table(study: &PressStudy) -> String {
     let mut text = format!(
         "{:>14}{:>10}{:>11}{:>10}{:>11}{:>9}{:>13}",
         "place mm", "depth mm", "force N", "error N", "truth N", "true %", "stiff N/m"
     );
-    let more: &[(&str, fn(&ScenePress) -> Option<f64>)] = match study.motion {
+    let more: &[Column] = match study.motion {
         "sine" => &[
             ("phase deg", |row| row.phase_deg),
             ("truth deg", |row| row.truth_phase_deg),

@@ -461,8 +461,8 @@ impl Model {
         self.grids.first().map_or(0.0, top)
     }
 
-    /// Returns the step factors of nodes of a class. The last step of a tick brings velocities to its end and
-    /// keeps the half impulses for the next tick. Damping of the whole tick is applied there, because only
+    /// Returns the step factors of nodes of a class. The last step of a tick brings velocities to the end of the tick and
+    /// keeps the half impulses for the next one. It applies the damping of the whole tick, because only
     /// then all classes have received their impulses up to one time. In between, velocities of nodes beside
     /// slower cells oscillate with the accumulated impulses. Damping these would dissipate spurious energy
     /// (measured: 3 % of the tool's work in a static press).

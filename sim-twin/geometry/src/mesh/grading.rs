@@ -113,7 +113,8 @@ pub fn aligned_axis(breaks_m: &[f64], size_m: impl Fn(f64) -> f64) -> Result<Vec
         let density = |step: u32| step_m / size_m(place_m(f64::from(step) + 0.5));
         let total: f64 = (0..STEPS).map(density).sum();
         let edges = total.ceil().max(2.0);
-        if !(edges < CELLS_MAX as f64) || axis_m.len() > CELLS_MAX {
+        let is_few = edges < CELLS_MAX as f64;
+        if !is_few || axis_m.len() > CELLS_MAX {
             return Err(too_many());
         }
         let (mut reached, mut next) = (0.0, 1.0);

@@ -67,7 +67,7 @@ fn numbers(session: &BusSession, sender: Side) -> (FrameSubscription, Receiver<u
 
 fn frame(sequence: u64) -> HapticFrame {
     HapticFrame {
-        session: 7,
+        run: 7,
         sequence,
         ..HapticFrame::default()
     }
