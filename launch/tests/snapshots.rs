@@ -1,7 +1,7 @@
 //! Snapshot tests: hashes, help, messages and keys that users, scripts or other programs meet must equal the files
-//! in `net/`.
+//! in `snapshots/`.
 //!
-//! A difference is a decision: `PALPATE_NET=write cargo test --release -p palpate --test net` writes the files anew,
+//! A difference is a decision: `PALPATE_SNAPSHOTS=write cargo test --release --workspace --test snapshots` writes the files anew,
 //! and the commit gives the reason. Source: ours.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,14 +21,14 @@ use serde_json::Value;
 
 fn snapshot(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/net")
+        .join("tests/snapshots")
         .join(file)
 }
 
 /// Compares with the snapshot, line by line, and lists each line that differs.
 fn check(file: &str, now: &str) {
     let path = snapshot(file);
-    if std::env::var_os("PALPATE_NET").is_some_and(|value| value == "write") {
+    if std::env::var_os("PALPATE_SNAPSHOTS").is_some_and(|value| value == "write") {
         std::fs::write(&path, now).expect("writable");
         return;
     }
