@@ -89,7 +89,7 @@ pub struct MasterState {
 struct TickContext<'a> {
     params: &'a MasterParams,
     coupling: &'a CouplingParams,
-    at: &'a TickInputs,
+    inputs: &'a TickInputs,
     /// The reading after the plausibility check.
     reading: HandleReading,
     /// True if the newest frame of the other side is too old to act on.
@@ -105,14 +105,14 @@ impl TickContext<'_> {
         schedule: &CouplingSchedule,
         inbox: &'a Inbox,
     ) -> CouplingInputs<'a> {
-        inbox.coupling_inputs(self.coupling, schedule.impedance_nspm, self.at)
+        inbox.coupling_inputs(self.coupling, schedule.impedance_nspm, self.inputs)
     }
 
     /// True if the force on the hand fades: during a pause or a limit cycle, or without a hand. It also fades if
     /// frames are stale and it follows the force or the position of the other side.
     fn force_fades(&self) -> bool {
         let relayed = self.stale && self.coupling.mode.relays_force();
-        self.at.long_gap || self.cycling || !self.reading.present || relayed
+        self.inputs.long_gap || self.cycling || !self.reading.present || relayed
     }
 }
 
@@ -175,20 +175,20 @@ pub fn tick(
     params: &MasterParams,
     coupling: &CouplingParams,
     state: &mut MasterState,
-    at: &TickInputs,
+    inputs: &TickInputs,
     reading: &HandleReading,
 ) -> MasterOutputs {
-    state.schedule.advance(coupling, at.now);
+    state.schedule.advance(coupling, inputs.now);
     let coupling = &coupling.with_mode(state.schedule.mode.unwrap_or(coupling.mode));
-    let reading = state.accept_reading(coupling.mode, at, reading);
-    let credit_refused = state.take_frame(coupling, at);
+    let reading = state.accept_reading(coupling.mode, inputs, reading);
+    let credit_refused = state.take_frame(coupling, inputs);
     let guard = &params.guard;
     let context = TickContext {
         params,
         coupling,
-        at,
+        inputs,
         reading,
-        stale: state.inbox.is_stale(at.now, guard.stale_s, guard.age_s),
+        stale: state.inbox.is_stale(inputs.now, guard.stale_s, guard.age_s),
         cycling: state.limit_cycle.is_active(),
     };
     let prediction = state.predict(&context);
@@ -238,13 +238,13 @@ impl MasterState {
     fn accept_reading(
         &mut self,
         mode: Mode,
-        at: &TickInputs,
+        inputs: &TickInputs,
         reading: &HandleReading,
     ) -> HandleReading {
         let mut reading = *reading;
         let usable = reading.is_plausible();
         if usable {
-            self.fault &= !at.rearm;
+            self.fault &= !inputs.rearm;
             self.collapsed &= self.fault;
         } else {
             (self.fault, self.collapsed) = (true, false);
@@ -254,7 +254,7 @@ impl MasterState {
             };
         }
         self.force_end_m = reading.force_released_m.unwrap_or(reading.position_m);
-        let passed_s = self.passed_s(at);
+        let passed_s = self.passed_s(inputs);
         for axis in 0..AXES {
             let from_m = if self.has_position {
                 self.position_m[axis]
@@ -282,16 +282,16 @@ impl MasterState {
         self.has_position |= usable;
         self.position_m = reading.position_m;
         if usable {
-            self.last_read = Some(at.now);
+            self.last_read = Some(inputs.now);
         }
         reading
     }
 
     /// Time since the last usable reading \[s\], by the clock: after a late or an early tick the motion is not that of
     /// one period.
-    fn passed_s(&self, at: &TickInputs) -> f64 {
-        let passed = self.last_read.map(|last| (at.now - last).s());
-        passed.map_or(at.dt_s, |passed_s| passed_s.max(PASSED_S_MIN))
+    fn passed_s(&self, inputs: &TickInputs) -> f64 {
+        let passed = self.last_read.map(|last| (inputs.now - last).s());
+        passed.map_or(inputs.dt_s, |passed_s| passed_s.max(PASSED_S_MIN))
     }
 
     /// Hold of the next force of one axis, from the last motion \[m\]: its cost is paid for the longest time for which
@@ -315,8 +315,8 @@ impl MasterState {
     }
 
     /// Takes the newest frame; resets all sums if the peer has restarted. Returns true if energy was refused.
-    fn take_frame(&mut self, coupling: &CouplingParams, at: &TickInputs) -> bool {
-        if self.inbox.accept(at.frame, coupling) == PeerRun::New {
+    fn take_frame(&mut self, coupling: &CouplingParams, inputs: &TickInputs) -> bool {
+        if self.inbox.accept(inputs.frame, coupling) == PeerRun::New {
             self.tank.reset_sums();
             self.method.restart();
         }
@@ -342,7 +342,7 @@ impl MasterState {
 
     /// Steps the twin; returns no force in the modes without one.
     fn predict(&mut self, context: &TickContext<'_>) -> TwinPrediction {
-        let (params, at, reading) = (&context.params.predict, context.at, &context.reading);
+        let (params, inputs, reading) = (&context.params.predict, context.inputs, &context.reading);
         let no_prediction = TwinPrediction {
             blunted: reading.instrument != Instrument::Blunt,
             ..TwinPrediction::default()
@@ -360,7 +360,7 @@ impl MasterState {
             return no_prediction;
         }
         let instrument_blocked = handle.instrument != reading.instrument;
-        let prediction = if at.deadline_fallback && predictor.may_extrapolate() {
+        let prediction = if inputs.deadline_fallback && predictor.may_extrapolate() {
             predictor.extrapolate(params, &handle)
         } else {
             let frame = self.inbox.newest();
@@ -369,7 +369,7 @@ impl MasterState {
             let usable = frame.sequence > 0 && !context.stale;
             let remote =
                 usable.then(|| RemoteReport::from_frame(frame, frame.sequence != last_sequence));
-            let prediction = predictor.step(params, &handle, remote.as_ref(), at.dt_s);
+            let prediction = predictor.step(params, &handle, remote.as_ref(), inputs.dt_s);
             predictor.revise(reading.revisions);
             prediction
         };
@@ -387,7 +387,7 @@ impl MasterState {
         axis: usize,
     ) -> PortAxis {
         let (guard, reading) = (&context.params.guard, &context.reading);
-        let (last, dt_s) = (self.written_n[axis], context.at.dt_s);
+        let (last, dt_s) = (self.written_n[axis], context.inputs.dt_s);
         let handle = self.at_handle(axis, reading, prediction);
         let velocity = handle.velocity_mps;
         let coupling_inputs = context.coupling_inputs(&self.schedule, &self.inbox);
@@ -474,7 +474,7 @@ impl MasterState {
         let sample = HandSample {
             force_n: self.written_n,
             position_m: reading.position_m,
-            periods: (context.at.dt_s / PERIOD.s()).round() as u32,
+            periods: (context.inputs.dt_s / PERIOD.s()).round() as u32,
             may_vibrate: budget_j > 0.0 || reading.instrument != Instrument::Blunt,
             recoverable_j: coupling
                 .mode
@@ -494,7 +494,7 @@ impl MasterState {
     ) -> MasterOutputs {
         let (coupling, reading) = (context.coupling, &context.reading);
         self.sequence += 1;
-        let engaged = reading.present && !self.fault && !context.at.long_gap;
+        let engaged = reading.present && !self.fault && !context.inputs.long_gap;
         let mut flags = FrameFlags::ENGAGED * u32::from(engaged);
         flags |= FrameFlags::GRIPPER_CLOSED * u32::from(reading.closed);
         flags |= FrameFlags::FAULT * u32::from(self.fault);
@@ -503,8 +503,8 @@ impl MasterState {
         }
         let report = TickReport {
             side: Side::Master,
-            tick: context.at.tick,
-            now: context.at.now,
+            tick: context.inputs.tick,
+            now: context.inputs.now,
             device: MeasuredMotion {
                 position_m: reading.position_m,
                 velocity_mps: reading.velocity_mps,

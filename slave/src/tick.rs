@@ -114,7 +114,7 @@ impl SlaveState {
 struct TickContext<'a> {
     params: &'a SlaveParams,
     coupling: &'a CouplingParams,
-    at: &'a TickInputs,
+    inputs: &'a TickInputs,
     /// Reading of the robot after validation.
     reading: RobotReading,
     /// Time for which the robot has been allowed to move; none if it is not.
@@ -124,7 +124,7 @@ struct TickContext<'a> {
 impl TickContext<'_> {
     /// Inputs of the coupling method.
     fn coupling_inputs<'a>(&'a self, inbox: &'a Inbox) -> CouplingInputs<'a> {
-        coupling_inputs(self.coupling, inbox, self.at)
+        coupling_inputs(self.coupling, inbox, self.inputs)
     }
 }
 
@@ -134,15 +134,15 @@ pub fn tick(
     params: &SlaveParams,
     coupling: &CouplingParams,
     state: &mut SlaveState,
-    at: &TickInputs,
+    inputs: &TickInputs,
     reading: &RobotReading,
 ) -> SlaveOutputs {
     let needs_placement = state.fault || !state.has_position;
-    let reading = state.accept_reading(at, reading);
+    let reading = state.accept_reading(inputs, reading);
     state.robot_port.observe(&reading);
     // true if the port was just placed at the robot
     let was_placed = needs_placement && !state.fault;
-    state.take_frame(coupling, at);
+    state.take_frame(coupling, inputs);
     state.finished_batches = reading.edits.finished_batches;
     // the stiffness comes from the agreed parameters and not from the current mode, so that it does not change while
     // the spring is stretched
@@ -157,22 +157,26 @@ pub fn tick(
     let coupling = &coupling.with_mode(coupling.mode_from_code(code));
     state
         .method
-        .begin_tick(&coupling_inputs(coupling, &state.inbox, at));
+        .begin_tick(&coupling_inputs(coupling, &state.inbox, inputs));
     let servo = ServoState {
         port_m: state.port_position_m,
         port_mps: state.port_mps,
         force_n: state.fading_n,
     };
-    state.approach.observe(params, &reading, &servo, at.dt_s);
+    state
+        .approach
+        .observe(params, &reading, &servo, inputs.dt_s);
     state.port_mps = [0.0; AXES];
     let guard = &params.guard;
-    let stale = state.inbox.is_stale(at.now, guard.watchdog_s, guard.age_s);
+    let stale = state
+        .inbox
+        .is_stale(inputs.now, guard.watchdog_s, guard.age_s);
     let context = TickContext {
         params,
         coupling,
-        at,
+        inputs,
         reading,
-        engaged_for: state.engage(at, stale),
+        engaged_for: state.engage(inputs, stale),
     };
     let held = std::mem::replace(&mut state.holds, context.engaged_for.is_none());
     if state.holds && !held {
@@ -205,21 +209,21 @@ pub fn tick(
 fn coupling_inputs<'a>(
     coupling: &'a CouplingParams,
     inbox: &'a Inbox,
-    at: &TickInputs,
+    inputs: &TickInputs,
 ) -> CouplingInputs<'a> {
     // the impedance of the newest frame, from that frame on
     let received_nspm = inbox.newest().wave_impedance_nspm();
     inbox.coupling_inputs(
         coupling,
         received_nspm.unwrap_or(coupling.impedance_nspm),
-        at,
+        inputs,
     )
 }
 
 impl SlaveState {
     /// Validated reading. A collapse of the tissue latches a fault. So does a reading that is not plausible; the last
     /// position of the port then replaces it.
-    fn accept_reading(&mut self, at: &TickInputs, reading: &RobotReading) -> RobotReading {
+    fn accept_reading(&mut self, inputs: &TickInputs, reading: &RobotReading) -> RobotReading {
         if !is_plausible(&reading.position_m, &reading.velocity_mps) {
             (self.fault, self.collapsed) = (true, false);
             return RobotReading {
@@ -230,7 +234,7 @@ impl SlaveState {
         }
         // During a fault the port stays in place, and the robot is only damped. After a re-arm, and at the start of a
         // run, the port is placed at the robot with no force in this tick, so this needs no energy.
-        let rearmed = self.fault && at.rearm;
+        let rearmed = self.fault && inputs.rearm;
         self.fault = (self.fault && !rearmed) || reading.tissue_collapsed;
         self.collapsed = (self.collapsed && !rearmed) || reading.tissue_collapsed;
         if !self.has_position || rearmed {
@@ -253,8 +257,8 @@ impl SlaveState {
 
     /// Takes the newest frame. For a peer that restarted, or its successor, all sums count from 0 again, the tank keeps
     /// nothing of the former run, and the robot starts to move as after any stop.
-    fn take_frame(&mut self, coupling: &CouplingParams, at: &TickInputs) {
-        if self.inbox.accept(at.frame, coupling) == PeerRun::New {
+    fn take_frame(&mut self, coupling: &CouplingParams, inputs: &TickInputs) {
+        if self.inbox.accept(inputs.frame, coupling) == PeerRun::New {
             self.tank.reset_sums();
             self.tank.drop_surplus();
             self.method.restart();
@@ -268,14 +272,14 @@ impl SlaveState {
     }
 
     /// Time for which the robot has been allowed to move; none if it must not.
-    fn engage(&mut self, at: &TickInputs, stale: bool) -> Option<Span> {
+    fn engage(&mut self, inputs: &TickInputs, stale: bool) -> Option<Span> {
         let operator_engaged = self.inbox.newest().flags & FrameFlags::ENGAGED != 0;
-        if stale || self.fault || at.halt || !operator_engaged {
+        if stale || self.fault || inputs.halt || !operator_engaged {
             self.engaged_since = None;
             return None;
         }
-        let since = *self.engaged_since.get_or_insert(at.now);
-        Some(at.now - since)
+        let since = *self.engaged_since.get_or_insert(inputs.now);
+        Some(inputs.now - since)
     }
 
     /// Sets the servo's spring, where a hold begins, to the force that balances the measured contact; the port does
@@ -353,14 +357,14 @@ impl SlaveState {
     /// Moves one axis of the port.
     fn tick_axis(&mut self, context: &TickContext<'_>, axis: usize) -> PortAxis {
         let (params, reading, moving) = (context.params, &context.reading, context.engaged_for);
-        let dt_s = context.at.dt_s;
+        let dt_s = context.inputs.dt_s;
         let yields = self.yield_spring(context, axis);
-        let inputs = context.coupling_inputs(&self.inbox);
+        let coupling_inputs = context.coupling_inputs(&self.inbox);
         let set_point_m = self.port_position_m[axis] + self.set_point_offset_m[axis];
         let follows = moving.is_some() && !yields;
         let pd = PdController {
             stiffness_npm: params.stiffness_npm[axis],
-            damping_nspm: servo_damping_nspm(params, &inputs, axis, follows),
+            damping_nspm: servo_damping_nspm(params, &coupling_inputs, axis, follows),
             error_m: set_point_m - reading.position_m[axis],
             robot_velocity_mps: reading.velocity_mps[axis],
             dt_s,
@@ -372,7 +376,7 @@ impl SlaveState {
             contact_force_n: reading.force_valid.then_some(reading.contact_force_n[axis]),
             pd,
         };
-        let demand = self.method.demand(&inputs, &robot, &self.tank);
+        let demand = self.method.demand(&coupling_inputs, &robot, &self.tank);
         let mut events = demand.events;
         // in a hold the set point may lie outside of the workspace, as the robot may; the guard must not move the
         // port back then
@@ -407,7 +411,7 @@ impl SlaveState {
             work_j: returned_j,
         };
         let tank = &mut self.tank;
-        let wave_out = self.method.send(&inputs, &moved, tank);
+        let wave_out = self.method.send(&coupling_inputs, &moved, tank);
         if moving.is_some() {
             let left_m = (motion.speed_mps_max - velocity_mps.abs()).max(0.0) * dt_s;
             self.close_set_point_offset(context, axis, left_m, force_n);
@@ -469,21 +473,22 @@ impl SlaveState {
     fn faded_axis(&mut self, context: &TickContext<'_>, axis: usize) -> PortAxis {
         let (velocity, fading_n) = (context.reading.velocity_mps[axis], self.fading_n[axis]);
         let guard = &context.params.guard;
-        let (force_n, remaining_n) = guard.fault_force(axis, fading_n, velocity, context.at.dt_s);
+        let (force_n, remaining_n) =
+            guard.fault_force(axis, fading_n, velocity, context.inputs.dt_s);
         self.fading_n[axis] = remaining_n;
         self.stopped_axis(context, axis, force_n)
     }
 
     /// One axis whose port does not move, so that its force does no work on the channel.
     fn stopped_axis(&mut self, context: &TickContext<'_>, axis: usize, force_n: f64) -> PortAxis {
-        let inputs = context.coupling_inputs(&self.inbox);
+        let coupling_inputs = context.coupling_inputs(&self.inbox);
         let moved = SlavePortMotion {
             axis,
             force_n,
             ..SlavePortMotion::default()
         };
         let tank = &mut self.tank;
-        let wave_out = self.method.send(&inputs, &moved, tank);
+        let wave_out = self.method.send(&coupling_inputs, &moved, tank);
         PortAxis {
             force_n,
             wave_out,
@@ -505,8 +510,8 @@ impl SlaveState {
         flags |= FrameFlags::FAULT * u32::from(self.fault);
         let report = TickReport {
             side: Side::Slave,
-            tick: context.at.tick,
-            now: context.at.now,
+            tick: context.inputs.tick,
+            now: context.inputs.now,
             device: MeasuredMotion {
                 position_m: reading.position_m,
                 velocity_mps: reading.velocity_mps,

@@ -270,8 +270,8 @@ fn walk(description: &MessageDescription, body: &[u8]) -> Result<(), DecodeError
     Ok(())
 }
 
-const fn aligned(at: usize, width: usize) -> usize {
-    at.next_multiple_of(width)
+const fn aligned(position: usize, width: usize) -> usize {
+    position.next_multiple_of(width)
 }
 
 const fn fields_end(description: &MessageDescription, start: usize) -> Option<usize> {
@@ -319,16 +319,16 @@ mod byte_walk {
 
     pub(super) struct Walker<'a> {
         bytes: &'a [u8],
-        at: usize,
+        position: usize,
     }
 
     impl<'a> Walker<'a> {
         pub(super) fn new(bytes: &'a [u8]) -> Self {
-            Self { bytes, at: 0 }
+            Self { bytes, position: 0 }
         }
 
         pub(super) fn remaining(&self) -> usize {
-            self.bytes.len() - self.at
+            self.bytes.len() - self.position
         }
 
         /// Walks some fields. The recursion is as deep as the description, which is ours and finite.
@@ -404,7 +404,7 @@ mod byte_walk {
         }
 
         fn align(&mut self, width: usize, field: &'static str) -> Result<(), DecodeError> {
-            let padding = aligned(self.at, width) - self.at;
+            let padding = aligned(self.position, width) - self.position;
             self.skip(padding, field).map(|_| ())
         }
 
@@ -418,8 +418,8 @@ mod byte_walk {
                     needed,
                 });
             }
-            let skipped = &self.bytes[self.at..self.at + count];
-            self.at += count;
+            let skipped = &self.bytes[self.position..self.position + count];
+            self.position += count;
             Ok(skipped)
         }
     }

@@ -294,14 +294,14 @@ impl VirtualSession {
             }
         }
         self.edit_stream.deliver_due(now);
-        let at = TickInputs {
+        let inputs = TickInputs {
             deadline_fallback: self.deadline_fallback || self.is_fallback_tick(),
             ..TickInputs::at_tick(self.tick)
         };
-        self.step_master(&at);
+        self.step_master(&inputs);
         self.step_slave(&TickInputs {
             now: remote_now,
-            ..at
+            ..inputs
         });
         self.tick += 1;
         let (master, slave) = (self.master.outputs.record, self.slave.outputs.record);
@@ -310,27 +310,31 @@ impl VirtualSession {
         TickRecords { master, slave }
     }
 
-    fn step_master(&mut self, at: &TickInputs) {
-        let Some(at) = self.master.begin_tick(at) else {
+    fn step_master(&mut self, inputs: &TickInputs) {
+        let Some(inputs) = self.master.begin_tick(inputs) else {
             return;
         };
         self.edit_stream.update_master(&mut self.master.side.state);
         let from = &mut self.slave.reconstruction_meter;
-        self.master.tick(&at, &self.coupling, from);
+        self.master.tick(&inputs, &self.coupling, from);
         self.edit_stream
-            .send_from_master(&self.master.side.state, at.now);
+            .send_from_master(&self.master.side.state, inputs.now);
     }
 
-    fn step_slave(&mut self, at: &TickInputs) {
-        let Some(mut at) = self.slave.begin_tick(at) else {
+    fn step_slave(&mut self, inputs: &TickInputs) {
+        let Some(mut inputs) = self.slave.begin_tick(inputs) else {
             return;
         };
         let slave = &mut self.slave;
         let robot = slave.device.as_mut();
-        at.edit_refused = self
-            .edit_stream
-            .update_slave(slave.side.state.inbox(), robot, &at);
-        slave.tick(&at, &self.coupling, &mut self.master.reconstruction_meter);
+        inputs.edit_refused =
+            self.edit_stream
+                .update_slave(slave.side.state.inbox(), robot, &inputs);
+        slave.tick(
+            &inputs,
+            &self.coupling,
+            &mut self.master.reconstruction_meter,
+        );
     }
 
     /// True if this tick is drawn as too late to step the twin.

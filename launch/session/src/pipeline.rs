@@ -42,7 +42,7 @@ pub trait SideState: Sized {
         &mut self,
         params: &Self::Params,
         coupling: &CouplingParams,
-        at: &TickInputs,
+        inputs: &TickInputs,
         device: &mut Self::Device,
     ) -> (TickRecord, HapticFrame);
 }
@@ -64,16 +64,19 @@ impl SideState for palpate_master::MasterState {
         &mut self,
         params: &Self::Params,
         coupling: &CouplingParams,
-        at: &TickInputs,
+        inputs: &TickInputs,
         handle: &mut Self::Device,
     ) -> (TickRecord, HapticFrame) {
         let robot = self.inbox().newest();
-        handle.observe_halt(at.halt, (robot.sequence > 0).then_some(&robot.position_m));
-        let mut reading = handle.read(at.device_now);
-        reading.present &= !at.halt;
-        let mut out = palpate_master::tick(params, coupling, self, at, &reading);
+        handle.observe_halt(
+            inputs.halt,
+            (robot.sequence > 0).then_some(&robot.position_m),
+        );
+        let mut reading = handle.read(inputs.device_now);
+        reading.present &= !inputs.halt;
+        let mut out = palpate_master::tick(params, coupling, self, inputs, &reading);
         handle.write(&out.force_on_hand_n);
-        tick_inputs::note_master(&mut out.record, at, &reading);
+        tick_inputs::note_master(&mut out.record, inputs, &reading);
         (out.record, out.frame)
     }
 }
@@ -95,17 +98,17 @@ impl SideState for palpate_slave::SlaveState {
         &mut self,
         params: &Self::Params,
         coupling: &CouplingParams,
-        at: &TickInputs,
+        inputs: &TickInputs,
         robot: &mut Self::Device,
     ) -> (TickRecord, HapticFrame) {
-        let reading = robot.read(at.device_now);
-        let at = TickInputs {
-            halt: at.halt || at.long_gap,
-            ..*at
+        let reading = robot.read(inputs.device_now);
+        let inputs = TickInputs {
+            halt: inputs.halt || inputs.long_gap,
+            ..*inputs
         };
-        let mut out = palpate_slave::tick(params, coupling, self, &at, &reading);
+        let mut out = palpate_slave::tick(params, coupling, self, &inputs, &reading);
         robot.write(&out.force_n, out.closed);
-        tick_inputs::note_slave(&mut out.record, &at, &reading);
+        tick_inputs::note_slave(&mut out.record, &inputs, &reading);
         (out.record, out.frame)
     }
 }
@@ -151,16 +154,16 @@ impl<S: SideState> SidePipeline<S> {
     #[must_use]
     pub fn tick(
         &mut self,
-        at: &TickInputs,
+        inputs: &TickInputs,
         coupling: &CouplingParams,
         device: &mut S::Device,
     ) -> TickOutputs {
-        let decoded_frame = self.codec.decoder.decode(at.frame, at.now);
-        let at = TickInputs {
+        let decoded_frame = self.codec.decoder.decode(inputs.frame, inputs.now);
+        let inputs = TickInputs {
             frame: decoded_frame,
-            ..*at
+            ..*inputs
         };
-        let (record, frame) = self.state.step(&self.params, coupling, &at, device);
+        let (record, frame) = self.state.step(&self.params, coupling, &inputs, device);
         let sent_frame = self
             .codec
             .encoder

@@ -92,6 +92,7 @@ pub struct ReceivedFrameCounts {
     /// Numbered beyond what the sender can have sent.
     pub ahead: u64,
     /// Of a new run that may not replace the present one.
+    #[serde(alias = "usurped")]
     pub unproven_run: u64,
     /// Older than the age limit.
     pub stale: u64,

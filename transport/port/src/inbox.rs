@@ -196,15 +196,15 @@ impl Inbox {
         &'a self,
         params: &'a CouplingParams,
         impedance_nspm: f64,
-        at: &TickInputs,
+        inputs: &TickInputs,
     ) -> CouplingInputs<'a> {
         CouplingInputs {
             params,
             impedance_nspm,
             newest: &self.newest,
-            fresh: self.silence(at.now).s() <= params.hold_s,
+            fresh: self.silence(inputs.now).s() <= params.hold_s,
             round_trip_s: self.sync.rtt_latest().map_or(0.0, Span::s),
-            dt_s: at.dt_s,
+            dt_s: inputs.dt_s,
         }
     }
 

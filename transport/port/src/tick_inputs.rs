@@ -34,13 +34,13 @@ impl TickInputs {
     #[must_use]
     pub fn at_tick(tick: u64) -> Self {
         let now = Time(PERIOD.0 * tick as i64);
-        let at = Self {
+        let inputs = Self {
             tick,
             now,
             device_now: now,
             ..Self::default()
         };
-        at.after_missed(0)
+        inputs.after_missed(0)
     }
 
     /// Returns the inputs for a side that missed `missed` ticks before this one.

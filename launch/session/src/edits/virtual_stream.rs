@@ -78,12 +78,12 @@ impl VirtualEditStream {
         &mut self,
         inbox: &Inbox,
         robot: &mut dyn Robot,
-        at: &TickInputs,
+        inputs: &TickInputs,
     ) -> bool {
         let mut link = self.links.as_mut().map(|[_, link]| link);
-        self.endpoints[1].update_slave(inbox, robot, at.now, |batch| {
+        self.endpoints[1].update_slave(inbox, robot, inputs.now, |batch| {
             if let Some(link) = &mut link {
-                link.push(at.device_now, EDIT_WIRE_BYTES, batch);
+                link.push(inputs.device_now, EDIT_WIRE_BYTES, batch);
             }
         })
     }

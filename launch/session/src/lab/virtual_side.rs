@@ -77,7 +77,7 @@ impl<E: SideState> VirtualSide<E> {
     }
 
     /// Inputs of the side's tick; none if it misses the tick.
-    pub(super) fn begin_tick(&mut self, at: &TickInputs) -> Option<TickInputs> {
+    pub(super) fn begin_tick(&mut self, inputs: &TickInputs) -> Option<TickInputs> {
         let stall = &mut self.stall;
         if stall.ticks_remaining > 0 {
             (stall.ticks_remaining, stall.ticks_missed) =
@@ -86,27 +86,27 @@ impl<E: SideState> VirtualSide<E> {
         }
         let halt = stall.halt_ticks_remaining > 0;
         stall.halt_ticks_remaining -= u64::from(halt);
-        let at = TickInputs {
+        let inputs = TickInputs {
             halt,
             rearm: self.rearm,
             frame: self.mailbox.newest,
-            ..*at
+            ..*inputs
         };
-        Some(at.after_missed(std::mem::take(&mut stall.ticks_missed)))
+        Some(inputs.after_missed(std::mem::take(&mut stall.ticks_missed)))
     }
 
     /// Ticks, records the received frame in the meter `from` of the other side, and sends its frame.
     pub(super) fn tick(
         &mut self,
-        at: &TickInputs,
+        inputs: &TickInputs,
         coupling: &CouplingParams,
         from: &mut ReconstructionMeter,
     ) {
-        self.outputs = self.side.tick(at, coupling, &mut self.device);
-        from.on_receiver_tick(self.outputs.decoded_frame, at.now);
+        self.outputs = self.side.tick(inputs, coupling, &mut self.device);
+        from.on_receiver_tick(self.outputs.decoded_frame, inputs.now);
         self.reconstruction_meter.on_sender_tick(&self.outputs);
         if let Some(frame) = self.outputs.sent_frame {
-            self.link.push(at.device_now, WIRE_BYTES, frame);
+            self.link.push(inputs.device_now, WIRE_BYTES, frame);
         }
     }
 }

@@ -17,45 +17,49 @@ use crate::edits::{record_instrument, recorded_instrument};
 /// Stores the inputs of a tick of the operator's side.
 pub(super) fn note_master(
     record: &mut TickRecord,
-    at: &TickInputs,
+    inputs: &TickInputs,
     reading: &device::HandleReading,
 ) {
     let released = reading.force_released_m.is_some();
     let flags = [
-        (InputFlags::LONG_GAP, at.long_gap),
-        (InputFlags::DEADLINE_FALLBACK, at.deadline_fallback),
-        (InputFlags::REARM, at.rearm),
+        (InputFlags::LONG_GAP, inputs.long_gap),
+        (InputFlags::DEADLINE_FALLBACK, inputs.deadline_fallback),
+        (InputFlags::REARM, inputs.rearm),
         (InputFlags::OPERATOR_PRESENT, reading.present),
         (InputFlags::GRIPPER_CLOSED, reading.closed),
         (InputFlags::TOOL_SWAPPED, reading.tools_swapped),
         (InputFlags::READING_PLAUSIBLE, reading.is_plausible()),
         (InputFlags::FORCE_RELEASED, released),
     ];
-    note(record, at, flags);
+    note(record, inputs, flags);
     record_instrument(record, &reading.instrument);
     record.revisions = [reading.revisions.undo, reading.revisions.redo];
 }
 
 /// Stores the inputs of a tick of the remote side, and whether an edit batch before it was refused.
-pub(super) fn note_slave(record: &mut TickRecord, at: &TickInputs, reading: &robot::RobotReading) {
+pub(super) fn note_slave(
+    record: &mut TickRecord,
+    inputs: &TickInputs,
+    reading: &robot::RobotReading,
+) {
     let force_valid = reading.force_valid && reading.contact_force_n.iter().all(|n| n.is_finite());
     let plausible = is_plausible(&reading.position_m, &reading.velocity_mps);
     let flags = [
-        (InputFlags::HALT, at.halt),
-        (InputFlags::EDIT_REFUSED, at.edit_refused),
-        (InputFlags::REARM, at.rearm),
+        (InputFlags::HALT, inputs.halt),
+        (InputFlags::EDIT_REFUSED, inputs.edit_refused),
+        (InputFlags::REARM, inputs.rearm),
         (InputFlags::FORCE_VALID, force_valid),
         (InputFlags::READING_PLAUSIBLE, plausible),
         (InputFlags::TISSUE_COLLAPSED, reading.tissue_collapsed),
     ];
-    note(record, at, flags);
+    note(record, inputs, flags);
 }
 
 /// Stores the inputs of either side, and combines the bits of the flags that are set.
-fn note<const N: usize>(record: &mut TickRecord, at: &TickInputs, flags: [(u32, bool); N]) {
-    record.given_ns = at.now.0;
-    record.periods = (at.dt_s / PERIOD.s()).round() as u32;
-    if let Some((frame, received)) = &at.frame {
+fn note<const N: usize>(record: &mut TickRecord, inputs: &TickInputs, flags: [(u32, bool); N]) {
+    record.given_ns = inputs.now.0;
+    record.periods = (inputs.dt_s / PERIOD.s()).round() as u32;
+    if let Some((frame, received)) = &inputs.frame {
         record.frame_sequence = frame.sequence;
         record.frame_received_ns = received.0;
     }

@@ -211,12 +211,12 @@ impl<E: SideState> SideReplay<E> {
         other: &mut SideReplay<O>,
         differences: &mut Differences,
     ) {
-        let at = tick_inputs::inputs_of(recorded, other.frame(recorded));
+        let inputs = tick_inputs::inputs_of(recorded, other.frame(recorded));
         self.change(recorded);
-        let outputs = self.side.tick(&at, &self.coupling, device);
+        let outputs = self.side.tick(&inputs, &self.coupling, device);
         other
             .reconstruction_meter
-            .on_receiver_tick(outputs.decoded_frame, at.now);
+            .on_receiver_tick(outputs.decoded_frame, inputs.now);
         self.reconstruction_meter.on_sender_tick(&outputs);
         self.frames.extend(outputs.sent_frame);
         if outputs.sent_frame.is_some() && self.is_coded {

@@ -209,7 +209,7 @@ impl<P: ClockedSession + 'static> ClockedLoop<P> {
         };
         let ticks_max = options.ticks_max.unwrap_or(u64::MAX);
         spawn("servo", move || {
-            let report = servo(&realtime, ticks_max, channels, |at| self.tick(at));
+            let report = servo(&realtime, ticks_max, channels, |inputs| self.tick(inputs));
             let report = ServoReport {
                 records_lost: report.records_lost + self.records_lost,
                 ..report
@@ -218,17 +218,17 @@ impl<P: ClockedSession + 'static> ClockedLoop<P> {
         })
     }
 
-    fn tick(&mut self, at: &TickInputs) -> ServoOutputs {
+    fn tick(&mut self, inputs: &TickInputs) -> ServoOutputs {
         let (halt, rearms) = self.remote.servo_commands();
         let commands = TickCommands {
-            deadline_fallback: at.deadline_fallback,
-            halt: [at.halt, halt || self.stop.load(Ordering::Relaxed)],
-            rearm: [at.rearm, rearms != self.rearms],
+            deadline_fallback: inputs.deadline_fallback,
+            halt: [inputs.halt, halt || self.stop.load(Ordering::Relaxed)],
+            rearm: [inputs.rearm, rearms != self.rearms],
         };
         self.rearms = rearms;
         if let Some(coupling) = self.session.coupling() {
-            let since = Span(PERIOD.0 * at.tick as i64);
-            self.tuner.tune(coupling, at.tick, since.s());
+            let since = Span(PERIOD.0 * inputs.tick as i64);
+            self.tuner.tune(coupling, inputs.tick, since.s());
         }
         let (own, remote) = self.session.tick(&commands);
         let (made_ns, session) = (own.snapshot.record.now_ns, &self.session);

@@ -81,14 +81,14 @@ impl ServoOutputs {
 
 /// Inputs of a woken tick without a frame or commands; `begun` is the time of the first tick.
 fn woken_inputs(woken: &Tick, begun: Time, fallback_late: f64) -> TickInputs {
-    let at = TickInputs {
+    let inputs = TickInputs {
         tick: woken.n,
         now: woken.now,
         device_now: Time(0) + (woken.now - begun),
         deadline_fallback: fallback_late > 0.0 && woken.late.s() > fallback_late * PERIOD.s(),
         ..TickInputs::default()
     };
-    at.after_missed(woken.missed)
+    inputs.after_missed(woken.missed)
 }
 
 /// Channels between the loop and the other threads; all wait-free.
@@ -168,14 +168,14 @@ pub fn servo(
         let started = thread_cpu_now();
         let (halt, rearms_commanded) = channels.command_state.servo_commands();
         let begun = *begun.get_or_insert(woken.now);
-        let at = TickInputs {
+        let inputs = TickInputs {
             frame: *channels.inbound.read(),
             halt: stop || halt,
             rearm: rearms_commanded != rearms,
             ..woken_inputs(&woken, begun, config.fallback_late)
         };
         rearms = rearms_commanded;
-        let outputs = tick(&at);
+        let outputs = tick(&inputs);
         let mut snapshot = outputs.snapshot;
         snapshot.late_ticks = causes.iter().sum();
         snapshot.record.late_ns = woken.late.0;
@@ -192,7 +192,7 @@ pub fn servo(
         report.records_lost += u64::from(!channels.records.push(snapshot.record));
         report.ticks += 1;
         report.missed += woken.missed;
-        report.pauses += u64::from(at.long_gap);
+        report.pauses += u64::from(inputs.long_gap);
         if report.ticks == WARM_UP_TICKS {
             allocations = allocation::count();
         }

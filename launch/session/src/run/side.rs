@@ -330,15 +330,19 @@ fn master_tick(
     let begin: SideBegin = Box::new(move |config, mut edit_port| {
         let mut coupling = config.coupling_in_use();
         let mut side = MasterPipeline::new(config, state);
-        Box::new(move |at| {
+        Box::new(move |inputs| {
             edit_port.update_master(&mut side.state);
-            tuner.tune(&mut coupling, at.tick, (at.device_now - Time(0)).s());
-            let outputs = side.tick(at, &coupling, handle.as_mut());
-            edit_port.send_from_master(&side.state, at.now);
+            tuner.tune(
+                &mut coupling,
+                inputs.tick,
+                (inputs.device_now - Time(0)).s(),
+            );
+            let outputs = side.tick(inputs, &coupling, handle.as_mut());
+            edit_port.send_from_master(&side.state, inputs.now);
             if let (Some(sampler), Some(twin)) = (&mut sampler, side.state.predictor()) {
                 sampler.sample_part(&twin.twin().view());
             }
-            ServoOutputs::from_live_tick(&outputs, &coupling, side.state.inbox(), at.now)
+            ServoOutputs::from_live_tick(&outputs, &coupling, side.state.inbox(), inputs.now)
         })
     });
     Ok(Prepared {
@@ -364,13 +368,17 @@ fn slave_tick(config: &Config, cells: MonitorCells) -> Result<Prepared, RunError
     let begin: SideBegin = Box::new(move |config, mut edit_port| {
         let mut coupling = config.coupling_in_use();
         let mut side = pipeline::SidePipeline::new(config, state);
-        Box::new(move |at| {
-            let refused = edit_port.update_slave(side.state.inbox(), robot.as_mut(), at.now);
-            tuner.tune(&mut coupling, at.tick, (at.device_now - Time(0)).s());
+        Box::new(move |inputs| {
+            let refused = edit_port.update_slave(side.state.inbox(), robot.as_mut(), inputs.now);
+            tuner.tune(
+                &mut coupling,
+                inputs.tick,
+                (inputs.device_now - Time(0)).s(),
+            );
             let outputs = side.tick(
                 &TickInputs {
                     edit_refused: refused,
-                    ..*at
+                    ..*inputs
                 },
                 &coupling,
                 robot.as_mut(),
@@ -378,7 +386,7 @@ fn slave_tick(config: &Config, cells: MonitorCells) -> Result<Prepared, RunError
             // the mode of the newest frame, which the slave follows
             let code = FrameFlags::mode_code(side.state.inbox().newest().flags);
             let mut servo_outputs =
-                ServoOutputs::from_live_tick(&outputs, &coupling, side.state.inbox(), at.now);
+                ServoOutputs::from_live_tick(&outputs, &coupling, side.state.inbox(), inputs.now);
             servo_outputs.snapshot.mode = coupling.mode_from_code(code).code();
             servo_outputs
         })

@@ -95,11 +95,19 @@ pub(super) fn ticks(config: &Config, stop: &AtomicBool) -> Result<Vec<Measuremen
     let mut frame = None;
     for tick in 0..(config.duration_s / PERIOD.s()) as u64 {
         check_stop(stop)?;
-        let at = TickInputs::at_tick(tick);
-        let received = |sent| Some((sent?, at.now));
-        let outputs = master.tick(&TickInputs { frame, ..at }, &config.coupling, &mut handle);
+        let inputs = TickInputs::at_tick(tick);
+        let received = |sent| Some((sent?, inputs.now));
+        let outputs = master.tick(
+            &TickInputs { frame, ..inputs },
+            &config.coupling,
+            &mut handle,
+        );
         frame = received(outputs.sent_frame);
-        let outputs = slave.tick(&TickInputs { frame, ..at }, &config.coupling, &mut robot);
+        let outputs = slave.tick(
+            &TickInputs { frame, ..inputs },
+            &config.coupling,
+            &mut robot,
+        );
         frame = received(outputs.sent_frame);
     }
     Ok(vec![
