@@ -45,7 +45,7 @@ Example:
   palpate --duration 20 --rtt-ms 200 --out runs/first
 
 Exit status: 0 success, every check passed; 1 a check failed; 2 bad usage or input;
-3 the machine refused a requirement.";
+3 the machine or the other side refused.";
 
 /// Palpate: feel tissue through a network.
 ///
@@ -243,8 +243,8 @@ impl ConsoleArgs {
 /// Flags for viewers that speak Foxglove's WebSocket protocol.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct FoxgloveArgs {
-    /// Serve the console's data to Foxglove as well, on 127.0.0.1 [default port: 8765]; every user of this host
-    /// can read it, and change nothing
+    /// Serve the console's data to Foxglove as well, on 127.0.0.1 [default port: 8765]; viewers need the
+    /// token in the printed address, and can change nothing
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "8765")]
     pub foxglove: Option<u16>,
 }

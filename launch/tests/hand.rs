@@ -1,4 +1,4 @@
-//! Tests of the hand's account: the suite's own, from the bytes of a recording, beside the one of the summary.
+//! Tests of the hand's energy balance: computed here from the bytes of a recording, and compared with the summary's.
 
 #[path = "hand/recording_bytes.rs"]
 mod recording_bytes;

@@ -1,5 +1,5 @@
 //! Schedule of the wave impedance and the coupling method over a session, by the master's clock. The frames carry
-//! both to the slave (`palpate_transport::coupling::retune` and `switch` show why neither change adds energy).
+//! both to the slave (`palpate_transport::coupling::retune` and `mode_switch` show why neither change adds energy).
 
 use palpate_transport::Time;
 use palpate_transport::coupling::{CouplingParams, Mode};

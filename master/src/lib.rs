@@ -4,7 +4,7 @@
 //! [`tick()`] is the pure 1 kHz function. [`device`] has the trait [`device::Handle`] and the simulated arm and hand
 //! behind it. [`predict`] steps the twin and corrects it by the forces that the remote side measured.
 //! `coupling_schedule` holds what changes with the session's clock: the wave impedance and the coupling method.
-//! `guard`, always last, limits the force that reaches the motors; `paid_force` applies it and the energy tank.
+//! `guard` has the limits of the force on the hand; `paid_force` applies them and the limit of the energy tank.
 //! `limit_cycle` detects sustained vibration of that force.
 
 mod coupling_schedule;

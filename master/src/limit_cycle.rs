@@ -33,7 +33,7 @@ const VIBRATING_BLOCKS: u32 = 8;
 const ENERGY_BLOCKS: usize = 4;
 
 /// Returned energy that does not count \[J\]: 0.3 N over 0.3 mm, which a hand hardly feels. Smaller sums are left to the
-/// account of the hand.
+/// energy balance of the hand.
 const RETURNED_J_MIN: f64 = 1e-4;
 
 /// Distance along the surface over which a tool slides in the time of a limit cycle \[m\].

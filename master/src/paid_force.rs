@@ -14,9 +14,9 @@ use crate::guard::MasterGuardParams;
 /// Largest damping that repays a debt \[N s/m\]: stable on a 0.05 kg handle at 1 kHz (E8, m/T).
 const REPAY_NSPM_MAX: f64 = 20.0;
 
-/// Share of the hand's greatest acceleration for which the time until the device releases the force is paid, where the
+/// Fraction of the hand's greatest acceleration for which the time until the device releases the force is paid, where the
 /// hold is shorter than that time; the reserve covers greater ones. Ours.
-const HAND_SHARE: f64 = 0.25;
+const HAND_FRACTION: f64 = 0.25;
 
 /// Payment of one axis in one tick.
 pub(crate) struct ForcePayment<'a> {
@@ -43,12 +43,12 @@ impl ForcePayment<'_> {
         let (paid_n, events) = self.within_energy(wanted_n);
         let (slowed_n, limit_events) = self.guard.limit(self.axis, paid_n, last_n, step_s);
         let direction = last_n.signum();
-        let share = self.payable_share(slowed_n);
+        let fraction = self.payable_fraction(slowed_n);
         // magnitudes in the direction of the last force
         let (held_n, released_n) = (direction * slowed_n, direction * paid_n);
         let falls = held_n > 0.0 && held_n > released_n;
-        if falls && share < 1.0 {
-            let falling_n = direction * (held_n * share).max(released_n);
+        if falls && fraction < 1.0 {
+            let falling_n = direction * (held_n * fraction).max(released_n);
             let limit_events = limit_events & !EventFlags::SLEW_LIMIT;
             return (falling_n, events | limit_events | EventFlags::UNPAID_FALL);
         }
@@ -57,21 +57,21 @@ impl ForcePayment<'_> {
 
     /// Reduces a force that the tank cannot pay for, and repays a debt by damping.
     fn within_energy(&self, demand_n: f64) -> (f64, u32) {
-        let share = self.payable_share(demand_n);
+        let fraction = self.payable_fraction(demand_n);
         let repay_nspm = self.tank.map_or(0.0, |tank| {
             tank.repayment_nspm(self.axis, self.steady_mps, self.dt_s, REPAY_NSPM_MAX)
         });
-        let events = (EventFlags::TANK_LIMITED * u32::from(share < 1.0))
+        let events = (EventFlags::TANK_LIMITED * u32::from(fraction < 1.0))
             | (EventFlags::DEBT_DAMPING * u32::from(repay_nspm > 0.0));
-        (demand_n * share + repay_nspm * self.steady_mps, events)
+        (demand_n * fraction + repay_nspm * self.steady_mps, events)
     }
 
     /// Fraction of a force that the tank can pay, 0 to 1: the smaller of those for the hold at the hand's greatest
-    /// acceleration, and for the time until the release at [`HAND_SHARE`] of it.
-    fn payable_share(&self, force_n: f64) -> f64 {
+    /// acceleration, and for the time until the release at [`HAND_FRACTION`] of it.
+    fn payable_fraction(&self, force_n: f64) -> f64 {
         let until_release = ForceHold {
             hold_s: self.release_s,
-            hand_mps2: HAND_SHARE * self.hold.hand_mps2,
+            hand_mps2: HAND_FRACTION * self.hold.hand_mps2,
             ..*self.hold
         };
         self.tank.map_or(1.0, |tank| {
@@ -138,7 +138,8 @@ mod tests {
     }
 
     proptest! {
-        /// A force that is not paid for never exceeds the demand, whatever the guard makes of it.
+        /// The force never costs more than the tank holds, whatever the guard makes of it. Only an unpaid fall exceeds
+        /// the slew.
         #[test]
         fn slowed_force_never_overdraws_the_tank(
             level_j in 0.0_f64..2e-3, v in -0.5_f64..0.5, wanted_n in -8.0_f64..8.0, last_n in -6.0_f64..6.0,

@@ -519,10 +519,10 @@ fn damped_factor(
     let force_n = reaction.force_n.norm();
     let added_npm = (factor - 1.0).max(0.0) * reaction.stiffness_npm;
     let nspm = (params.damped_s * added_npm).clamp(0.0, LEARNT_DAMPING_NSPM_MAX);
-    let damping_share = nspm * inward_mps(handle, reaction) / force_n;
+    let damping_factor = nspm * inward_mps(handle, reaction) / force_n;
     // never more than the force itself, so that a first touch is no impact
-    if force_n > 0.0 && damping_share.is_finite() {
-        factor + damping_share.clamp(-factor, factor)
+    if force_n > 0.0 && damping_factor.is_finite() {
+        factor + damping_factor.clamp(-factor, factor)
     } else {
         factor
     }
@@ -564,13 +564,13 @@ fn port_axes(reaction: &Reaction) -> Axes {
     [force.x, force.y, force.z, reaction.grip_force_n]
 }
 
-/// Share of [`PredictParams::force_n_min`] that the twin must predict for a sample.
-const EXPECTED_SHARE_MIN: f64 = 0.1;
+/// Fraction of [`PredictParams::force_n_min`] that the twin must predict for a sample.
+const EXPECTED_FRACTION_MIN: f64 = 0.1;
 
-/// Share of [`PredictParams::force_n_min`] that must be measured for a sample. It is below 1 because the fit of a place
-/// selects a sample by the force that the fit predicts, not by the measured force, whose error would bias the
-/// selection.
-const MEASURED_SHARE_MIN: f64 = 0.5;
+/// Fraction of [`PredictParams::force_n_min`] that must be measured for a sample. It is below 1, because the fit of a
+/// place itself selects the samples, by the force that it predicts. A selection by the measured force would be biased
+/// by its error.
+const MEASURED_FRACTION_MIN: f64 = 0.5;
 
 /// Expected and measured normal force \[N\], if both are large enough to compare.
 fn normal_forces(
@@ -588,8 +588,8 @@ fn normal_forces(
     let predicted = expected.force_n.dot(&expected.normal);
     let speed = Vec3::new(vx, vy, vz).norm();
     // a twin much softer than the tissue predicts small forces, and they are still evidence
-    let sufficient = measured_n > MEASURED_SHARE_MIN * params.force_n_min
-        && predicted > EXPECTED_SHARE_MIN * params.force_n_min;
+    let sufficient = measured_n > MEASURED_FRACTION_MIN * params.force_n_min
+        && predicted > EXPECTED_FRACTION_MIN * params.force_n_min;
     (sufficient && speed < params.speed_mps_max).then_some((predicted, measured_n))
 }
 

@@ -1,6 +1,6 @@
 //! One tick of the operator's side: frame and handle in, force on the hand and frame out.
 //!
-//! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force. Stages: charge
+//! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force. Stages: account for
 //! the work of the force that was held, take the newest frame, step the twin, form the demand of the coupling method,
 //! limit it by the energy tank and the guard, form the frame. The methods themselves are in
 //! `palpate_transport::coupling`, behind its `MasterEnd`.
@@ -62,7 +62,7 @@ pub struct MasterState {
     last_read: Option<Time>,
     /// Conditions under which the next force is held, by axis.
     force_holds: [ForceHold; AXES],
-    /// Velocity of the handle, smoothed for the friction that charges a tank and for the damping that repays a
+    /// Velocity of the handle, smoothed for the friction that fills a tank and for the damping that repays a
     /// negative level \[m/s\].
     smooth_velocity_mps: Axes,
     tank: EnergyTank,
@@ -217,23 +217,23 @@ pub fn tick(
         events | (event * u32::from(active))
     });
     events |= state.retuning(coupling.mode);
-    let mut ports = [PortAxis::default(); AXES];
-    for (axis, port) in ports.iter_mut().enumerate() {
+    let mut port_axes = [PortAxis::default(); AXES];
+    for (axis, port) in port_axes.iter_mut().enumerate() {
         *port = state.tick_axis(&context, &prediction, axis);
         events |= port.events;
     }
-    state.written_n = ports.map(|port| port.force_n);
+    state.written_n = port_axes.map(|port| port.force_n);
     state.watch_limit_cycles(&context);
     events |= match (state.fault, state.collapsed) {
         (true, true) => EventFlags::TISSUE_COLLAPSED,
         (true, false) => EventFlags::INVALID_READING,
         (false, _) => 0,
     };
-    state.outputs(&context, &ports, &prediction, events)
+    state.outputs(&context, &port_axes, &prediction, events)
 }
 
 impl MasterState {
-    /// Charges the work of the force that was held since the last tick; latches a fault if the reading
+    /// Accounts for the work of the force that was held since the last tick; latches a fault if the reading
     /// is not usable, and clears one by the command after a usable reading.
     fn accept_reading(
         &mut self,
@@ -271,7 +271,7 @@ impl MasterState {
             self.tank.deposit(axis, work_j);
             self.method.record_work(axis, work_j, held_m);
             self.force_holds[axis] = self.force_hold(mode, axis, moved_m, passed_s);
-            let smoothing = (passed_s / CHARGE_SMOOTH_S).min(1.0);
+            let smoothing = (passed_s / FRICTION_SMOOTH_S).min(1.0);
             self.smooth_velocity_mps[axis] +=
                 smoothing * (moved_m / passed_s - self.smooth_velocity_mps[axis]);
         }
@@ -488,7 +488,7 @@ impl MasterState {
     fn outputs(
         &mut self,
         context: &TickContext<'_>,
-        ports: &[PortAxis; AXES],
+        port_axes: &[PortAxis; AXES],
         prediction: &TwinPrediction,
         events: u32,
     ) -> MasterOutputs {
@@ -511,7 +511,7 @@ impl MasterState {
             },
             inbox: &self.inbox,
             tank: &self.tank,
-            ports,
+            port_axes,
         };
         let frame = HapticFrame {
             impedance_epoch: self.schedule.epoch,
@@ -578,7 +578,7 @@ const TWO_PERIODS_S: f64 = 2.0 * PERIOD.s();
 const PASSED_S_MIN: f64 = 1e-4;
 
 /// Time for which a force is paid if the device never releases it \[s\]: the longest for which one tick
-/// accounts, [`PERIODS_PER_TICK_MAX`](palpate_transport::clock::PERIODS_PER_TICK_MAX).
+/// balances, [`PERIODS_PER_TICK_MAX`](palpate_transport::clock::PERIODS_PER_TICK_MAX).
 const ENDLESS_HOLD_S: f64 = 0.02;
 
 /// Acceleration of the handle that a hand, and the other axes of an arm, may cause against the port's
@@ -594,6 +594,6 @@ fn steady_mps(velocity_mps: f64, smoothed_mps: f64) -> f64 {
     velocity_mps.signum() * velocity_mps.abs().min(smoothed_mps.abs())
 }
 
-/// Time over which the handle's velocity is smoothed for the friction that charges the tank \[s\]: one step of a
+/// Time over which the handle's velocity is smoothed for the friction that fills the tank \[s\]: one step of a
 /// 0.03 mm encoder must not make the force rattle in a resting hand.
-const CHARGE_SMOOTH_S: f64 = 0.015;
+const FRICTION_SMOOTH_S: f64 = 0.015;

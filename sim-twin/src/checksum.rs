@@ -27,21 +27,21 @@ pub fn model_hash(numbers: impl IntoIterator<Item = f64>) -> u64 {
     bits.fold(0, hash_word)
 }
 
-/// Sum of a snapshot, without its last `less` integers, for the model with hash `kin`.
-pub(crate) fn snapshot_checksum(kin: u64, snapshot: &Snapshot, less: usize) -> u64 {
+/// Sum of a snapshot, without its last `less` integers, for the model with hash `model_hash`.
+pub(crate) fn snapshot_checksum(model_hash: u64, snapshot: &Snapshot, less: usize) -> u64 {
     let numbers = snapshot.numbers.iter().map(|number| number.to_bits());
     let held = snapshot.integers.len().saturating_sub(less);
     let integers = snapshot.integers[..held].iter().copied();
-    numbers.chain(integers).fold(kin, hash_word)
+    numbers.chain(integers).fold(model_hash, hash_word)
 }
 
 /// Checks that the last integer of a snapshot is the sum of all values before it.
 ///
 /// # Errors
 /// [`SnapshotError::Damaged`] if not.
-pub fn verify_checksum(kin: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+pub fn verify_checksum(model_hash: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
     let found = snapshot.integers.last().copied().unwrap_or_default();
-    let expected = snapshot_checksum(kin, snapshot, 1);
+    let expected = snapshot_checksum(model_hash, snapshot, 1);
     if found != expected {
         return Err(SnapshotError::Damaged { expected, found });
     }

@@ -79,16 +79,16 @@ impl<'a> SnapshotReader<'a> {
 }
 
 impl Snapshot {
-    /// Replaces the content by these parts; with the model hash `kin`, a checksum follows (see [`crate::checksum`]).
-    pub fn encode(&mut self, parts: &[&dyn SnapshotPart], kin: Option<u64>) {
-        let [numbers, integers] = total_size(parts.iter().map(|part| part.size()), kin);
+    /// Replaces the content by these parts; with the model hash `model_hash`, a checksum follows (see [`crate::checksum`]).
+    pub fn encode(&mut self, parts: &[&dyn SnapshotPart], model_hash: Option<u64>) {
+        let [numbers, integers] = total_size(parts.iter().map(|part| part.size()), model_hash);
         self.numbers.clear();
         self.integers.clear();
         self.numbers.reserve(numbers);
         self.integers.reserve(integers);
         parts.iter().for_each(|part| part.encode_into(self));
-        if let Some(kin) = kin {
-            let sum = snapshot_checksum(kin, self, 0);
+        if let Some(model_hash) = model_hash {
+            let sum = snapshot_checksum(model_hash, self, 0);
             self.integers.push(sum);
         }
     }
@@ -100,9 +100,9 @@ impl Snapshot {
     pub fn decode(
         &self,
         parts: &mut [&mut dyn SnapshotPart],
-        kin: Option<u64>,
+        model_hash: Option<u64>,
     ) -> Result<(), SnapshotError> {
-        let expected = total_size(parts.iter().map(|part| part.size()), kin);
+        let expected = total_size(parts.iter().map(|part| part.size()), model_hash);
         for (expected, found) in expected
             .into_iter()
             .zip([self.numbers.len(), self.integers.len()])
@@ -111,8 +111,8 @@ impl Snapshot {
                 return Err(SnapshotError::Size { expected, found });
             }
         }
-        if let Some(kin) = kin {
-            verify_checksum(kin, self)?;
+        if let Some(model_hash) = model_hash {
+            verify_checksum(model_hash, self)?;
         }
         let mut reader = SnapshotReader::new(self);
         parts
@@ -122,8 +122,8 @@ impl Snapshot {
     }
 }
 
-fn total_size(sizes: impl Iterator<Item = [usize; 2]>, kin: Option<u64>) -> [usize; 2] {
-    sizes.fold([0, usize::from(kin.is_some())], |sum, own| {
+fn total_size(sizes: impl Iterator<Item = [usize; 2]>, model_hash: Option<u64>) -> [usize; 2] {
+    sizes.fold([0, usize::from(model_hash.is_some())], |sum, own| {
         [sum[0] + own[0], sum[1] + own[1]]
     })
 }

@@ -1,7 +1,7 @@
 //! The interface between a tissue and its callers: [`Tissue`], its tools and its reactions.
 //!
-//! Source: ours; energy balance after seed-004 3.14 (row S4-20). A tissue is a
-//! causal one-port per tool: positions in, equal and opposite forces out. World frame, SI units.
+//! Source: ours; energy balance after seed-004 3.14 (row S4-20). A tissue has one port for each tool: positions in,
+//! equal and opposite forces out. World frame, SI units.
 
 use crate::Vec3;
 use crate::edits::{EditPhase, TopologyChange};
@@ -157,17 +157,17 @@ impl Reaction {
 pub struct TissueEnergy {
     /// Kinetic energy now, of all inertia that the solver steps with.
     pub kinetic_j: f64,
-    /// Energy stored in the springs now.
+    /// Elastic energy now.
     pub elastic_j: f64,
     /// Energy stored in contact and grasp springs now.
     pub contact_j: f64,
     /// Energy that tools have put in.
     pub tool_work_j: f64,
-    /// Energy that dashpots have taken out.
+    /// Energy dissipated so far.
     pub dissipated_j: f64,
     /// Energy that edits and parameter updates have put in (negative: taken out).
     pub edit_j: f64,
-    /// Kinetic energy that came with mass which a solver gave to nodes or took from them.
+    /// Kinetic energy of the mass that a solver added to nodes, less that of the mass that it removed.
     pub mass_j: f64,
     /// Remainder of the balance: the integration error, reported and bounded by tests.
     pub residual_j: f64,

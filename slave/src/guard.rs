@@ -57,7 +57,7 @@ fn corners_are_in_order(guard: &SlaveGuardParams) -> Result<(), FieldError> {
 impl SlaveGuardParams {
     /// Fraction of the speed limit that holds `engaged_s` after motion was enabled, 0 to 1.
     #[must_use]
-    pub(crate) fn speed_share(&self, engaged_s: f64) -> f64 {
+    pub(crate) fn speed_fraction(&self, engaged_s: f64) -> f64 {
         (engaged_s / self.ramp_s).clamp(0.0, 1.0)
     }
 
@@ -118,8 +118,8 @@ impl SlaveGuardParams {
     }
 }
 
-/// Time in which the port would reach a border of the workspace, at least \[s\]; ours. With a port that stopped at the
-/// border, a robot with a soft servo swung 1.8 mm over it; with half of this time, by 1.5 mm.
+/// Least time in which the port may reach a border of the workspace \[s\]; ours. With a port that braked only at the
+/// border, a robot with a soft servo swung over it by 1.8 mm; with half of this time, by 1.5 mm.
 const BORDER_S: f64 = 0.06;
 
 /// Desired motion of one axis, before the limits.
@@ -209,14 +209,14 @@ mod tests {
     proptest! {
         #[test]
         fn any_demand_stays_within_the_limits(
-            velocity in prop::num::f64::ANY, position in -0.2f64..0.2, share in 0.0f64..1.0,
+            velocity in prop::num::f64::ANY, position in -0.2f64..0.2, fraction in 0.0f64..1.0,
         ) {
             let guard = SlaveGuardParams::default();
             let motion = PortMotion {
-                position_m: position, velocity_mps: velocity, contact_force_n: 0.0, speed_mps_max: 0.3 * share, dt_s: 1e-3,
+                position_m: position, velocity_mps: velocity, contact_force_n: 0.0, speed_mps_max: 0.3 * fraction, dt_s: 1e-3,
             };
             let (limited, _) = guard.limit_velocity(0, &motion);
-            prop_assert!(limited.abs() <= 0.3 * share + 1e-12);
+            prop_assert!(limited.abs() <= 0.3 * fraction + 1e-12);
             let next = position + limited * 1e-3;
             prop_assert!(next.abs() <= position.abs().max(0.08) + 1e-12);
         }

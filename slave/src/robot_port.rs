@@ -1,19 +1,19 @@
-//! Energy account at the robot's measured port: what the channel gave to the servo, and what the tissue gave to the probe.
+//! Energy balance at the robot's measured port: what the channel gave to the servo, and what the tissue gave to the probe.
 //!
 //! Source: teleop E20. With F and dx_sd the force and motion of the channel's port, and f and dx the measured force and
 //! motion of the probe, `surplus = sum F dx_sd + sum f dx` is stored in robot and servo or was dissipated there, all axes
 //! together. It is at least 0 for a passive drive, whatever the tissue. A drive that is active, by lag or by stiffness,
-//! returns more at the set point than it got. That excess is withheld from the energy tank, so that it is never sent to the
-//! master: the tank then limits the port, and the servo's damping dissipates.
+//! returns more at the set point than it got. The energy tank does not get that excess, so it is never sent to the
+//! master. The tank then limits the port, and the servo's damping dissipates the excess.
 //!
 //! No allowance is made for the sensor: its noise has no mean, a bias does no work on a closed path, and the robot's own
-//! losses exceed the rest. An unknown force ends the account, as nothing then tells how much the tissue returned.
+//! losses exceed the rest. The balance ends when the force becomes unknown, as the energy that the tissue returns is then unknown.
 
 use palpate_transport::{AXES, Axes};
 
 use crate::robot::RobotReading;
 
-/// Account of the robot's measured port.
+/// Energy balance of the robot's measured port.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RobotPort {
     /// Energy in robot and servo, and dissipated there \[J\].
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_force_ends_the_account() {
+    fn unknown_force_ends_the_balance() {
         let mut port = RobotPort::default();
         port.observe(&RobotReading::default());
         assert_eq!(port.returned_j(1e-3, true), 1e-3);

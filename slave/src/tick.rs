@@ -182,7 +182,7 @@ pub fn tick(
     if state.holds && !held {
         state.balance_spring(&context);
     }
-    let mut ports = [PortAxis::default(); AXES];
+    let mut port_axes = [PortAxis::default(); AXES];
     let mut events = if stale { EventFlags::STALE } else { 0 };
     if state.inbox.refused() {
         events |= EventFlags::FRAME_REFUSED;
@@ -192,7 +192,7 @@ pub fn tick(
         (true, false) => EventFlags::INVALID_READING,
         (false, _) => 0,
     };
-    for (axis, port) in ports.iter_mut().enumerate() {
+    for (axis, port) in port_axes.iter_mut().enumerate() {
         *port = if state.fault {
             state.faded_axis(&context, axis)
         } else if was_placed {
@@ -202,7 +202,7 @@ pub fn tick(
         };
         events |= port.events;
     }
-    state.outputs(&context, &ports, events)
+    state.outputs(&context, &port_axes, events)
 }
 
 /// Inputs of the coupling method in this tick.
@@ -384,12 +384,12 @@ impl SlaveState {
             Some(_) => (set_point_m, demand.velocity_mps),
             None => (self.port_position_m[axis], 0.0),
         };
-        let share = params.guard.speed_share(moving.map_or(0.0, Span::s));
+        let fraction = params.guard.speed_fraction(moving.map_or(0.0, Span::s));
         let motion = PortMotion {
             position_m,
             velocity_mps,
             contact_force_n: self.approach.contact_n_for_limit(axis),
-            speed_mps_max: self.approach.speed_mps_max(axis) * share,
+            speed_mps_max: self.approach.speed_mps_max(axis) * fraction,
             dt_s,
         };
         let (limited, limit_events) = params.guard.limit_velocity(axis, &motion);
@@ -499,7 +499,7 @@ impl SlaveState {
     fn outputs(
         &mut self,
         context: &TickContext<'_>,
-        ports: &[PortAxis; AXES],
+        port_axes: &[PortAxis; AXES],
         events: u32,
     ) -> SlaveOutputs {
         let reading = &context.reading;
@@ -518,7 +518,7 @@ impl SlaveState {
             },
             inbox: &self.inbox,
             tank: &self.tank,
-            ports,
+            port_axes,
         };
         let frame = HapticFrame {
             impedance_epoch: self.inbox.newest().impedance_epoch,
@@ -542,7 +542,7 @@ impl SlaveState {
             ..report.record()
         };
         SlaveOutputs {
-            force_n: ports.map(|port| port.force_n),
+            force_n: port_axes.map(|port| port.force_n),
             closed: self.closed,
             frame,
             record,

@@ -57,7 +57,7 @@ fn step(
     tick(&params, coupling, state, &at, &reading)
 }
 
-/// A session that began in `pspm` stepped from 500 to 2 000 N/m in the tick in which it left it, without a charge for
+/// A session that began in `pspm` stepped from 500 to 2 000 N/m in the tick in which it left it, and no tank paid for
 /// the energy of the stretched spring.
 #[test]
 fn issue_switch_stiffened_a_stretched_spring() {

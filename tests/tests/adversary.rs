@@ -2,7 +2,7 @@
 //! shrinks.
 //!
 //! Source: teleop goal 1, ours. Cases are drawn by a seed, and by a search that is guided by the features of
-//! earlier runs: mode x events of the guards x state of the link x levels of the energy account. A case with
+//! earlier runs: mode x events of the guards x state of the link x levels of the energy tank. A case with
 //! a new feature is kept and mutated. A case with a violation is shrunk and written as a TOML file.
 //! `PALPATE_CASE=FILE cargo test --release --workspace --test adversary -- --ignored replay` runs it again.
 //! Events of a case are changes of the link, of the wave impedance, of the method and of the run of a side,

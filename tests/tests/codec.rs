@@ -62,7 +62,7 @@ fn run(config: &Config) -> Run {
     }
 }
 
-/// The energy account is exact for any omitted frames, because energies in frames are cumulative.
+/// The energy balance is exact for any omitted frames, because energies in frames are cumulative.
 #[test]
 fn the_channel_is_passive_with_any_omitted_frames() {
     let mut burst = lossy(0.05);

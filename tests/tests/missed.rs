@@ -135,7 +135,7 @@ fn ticks_between_plant_steps_generate_no_energy() {
     }
 }
 
-/// Returns the force of the friction that fills an empty account, for a handle at 4 mm/s, with ticks of
+/// Returns the force of the friction that fills an empty energy tank, for a handle at 4 mm/s, with ticks of
 /// `tick_span`.
 fn friction_n(tick_span: Span) -> f64 {
     let config = Config::default();

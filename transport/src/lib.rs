@@ -28,8 +28,8 @@ pub use edit_batch::{BatchChange, EditBatch};
 pub use frame::HapticFrame;
 pub use params::FieldError;
 
-/// Ports of the coupling: x, y, z of the tool \[m\], then the opening of the gripper \[m\].
+/// Number of axes of a port: x, y and z of the tool, then the opening of the gripper, all in metres.
 pub const AXES: usize = 4;
 
-/// One number for each axis of the port.
+/// One number for each axis of a port.
 pub type Axes = [f64; AXES];

@@ -90,7 +90,7 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
     summary.passivity.robot_port_tolerance_j = summary
         .passivity
         .robot_port_min_j
-        .map(|_| tally.accounts.robot_port_tolerance_j(noise_n, noise_m));
+        .map(|_| tally.balances.robot_port_tolerance_j(noise_n, noise_m));
     if config.codec.is_on() {
         // between the frames of a codec the receiver uses another force than that of the newest one
         summary.link.reconstruction_error = None;

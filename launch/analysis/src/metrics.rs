@@ -188,7 +188,7 @@ pub fn measure(traces: &Traces<'_>, audit: &Audit, tally: &Tally, facts: &Sessio
     let ticks = ticks_by_side.master.max(ticks_by_side.slave);
     let energies_j = traces.master.iter().map(|r| r.tissue_energy_j);
     let least_j = energies_j.reduce(f64::min);
-    let hand_j = tally.accounts.hand_j();
+    let hand_j = tally.balances.hand_j();
     let mut safety = tally.safety();
     safety
         .faults
@@ -196,7 +196,7 @@ pub fn measure(traces: &Traces<'_>, audit: &Audit, tally: &Tally, facts: &Sessio
     let passivity = PassivitySummary {
         hand_energy_min_j: hand_j.map(|[least_j, _]| least_j),
         hand_energy_end_j: hand_j.map(|[_, end_j]| end_j),
-        robot_port_min_j: tally.accounts.robot_port_min_j(),
+        robot_port_min_j: tally.balances.robot_port_min_j(),
         interventions: (ticks > 0).then_some(tally.interventions),
         twin_internal_energy_min_j: facts.prefilled.twin.method.as_ref().and(least_j),
         not_judged: facts.not_judged(),

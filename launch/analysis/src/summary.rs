@@ -165,7 +165,7 @@ pub struct PassivitySummary {
     /// Energy that the hand has put in by the end \[J\].
     pub hand_energy_end_j: Option<f64>,
     /// Least energy at the robot's measured port \[J\], from the slave's record alone: received from the master, less
-    /// shipped to it, plus the work that measured force and motion returned. Below zero, the drive was a source.
+    /// sent to it, plus the work that measured force and motion returned. Below zero, the drive was a source.
     pub robot_port_min_j: Option<f64>,
     /// Error of the energy at the robot's measured port that noise of the force sensor explains \[J\].
     pub robot_port_tolerance_j: Option<f64>,

@@ -19,9 +19,9 @@ use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::{InputFlags, TickRecord};
 use palpate_transport::{AXES, Axes, Span};
 
-mod side_account;
+mod side_balance;
 
-pub use side_account::SideAccounts;
+pub use side_balance::SideBalances;
 
 /// Rounding error that a sum over a session may show before it counts as a violation \[J\]; the
 /// limit of the contract.

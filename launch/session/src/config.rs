@@ -107,10 +107,10 @@ params! {
         pub spin_us: f64 = 50.0 => (0.0..=500.0, "0 to 500 us"),
         /// True to lock memory.
         pub lock_memory: bool = true,
-        /// Latest wake-up of a master tick, as a share of the period, that still steps the twin. A later
+        /// Latest wake-up of a master tick, as a fraction of the period, that still steps the twin. A later
         /// tick uses the deadline fallback: the force of the unchanged twin. 0 always steps.
         pub fallback_late: f64 = 0.4 => (0.0..=1.0),
-        /// Share of the master's ticks, drawn by the seed, that virtual time treats as too late; 0 to 0.5.
+        /// Fraction of the master's ticks, drawn by the seed, that virtual time treats as too late; 0 to 0.5.
         pub fallback_share: f64 = 0.0 => (0.0..=0.5),
     }
 }

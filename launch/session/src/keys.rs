@@ -1,9 +1,10 @@
 //! Folder with the keys of a host: `palpate keys` makes it, `--secure` uses it.
 //!
 //! `host.pem` is the host's certificate, for its peers; `host.key` its private key. `trusted/NAME.pem` is the
-//! certificate of a host that may command; `trusted/NAME.only` has the side that it may be, if only one. `guests/NAME/` has what a guest needs, who may only look. `revoked/NAME`
-//! reserves the name of a former guest: access control knows names only, and its certificate stays valid. Private
-//! keys have mode 0600, folders 0700; a private key that others can read is refused, as SSH does. Source: ours.
+//! certificate of a host that may command; `trusted/NAME.only` names the side that it may be, if only one. `guests/NAME/`
+//! has the files of a guest, who may only look. `revoked/NAME` reserves the name of a former guest: its certificate stays
+//! valid, and access control compares only names. Private keys have mode 0600, folders 0700; a private key that others
+//! can read is refused, as SSH does. Source: ours.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -91,12 +92,16 @@ pub enum KeyFolderError {
         folder: PathBuf,
     },
     /// Another key has the name.
-    #[error("{name:?} is already the name of another key in {}; expected a new name, or `palpate keys revoke` first", folder.display())]
+    #[error("{name:?} is already the name of {owner} in {}; expected {expected}", folder.display())]
     Taken {
         /// The name.
         name: String,
         /// The folder.
         folder: PathBuf,
+        /// Owner of the key with this name.
+        owner: &'static str,
+        /// Names that would be right: a revocation frees only the name of a host.
+        expected: &'static str,
     },
     /// A former guest had the name.
     #[error(
@@ -162,9 +167,9 @@ fn read_certificate(path: &Path) -> Result<HostCertificate, KeyFolderError> {
     HostCertificate::parse(&read_text(path)?).map_err(content_error(path))
 }
 
-/// Name of this host, as the system has it; empty if it has none.
+/// Host name of this machine in the operating system; empty if it has none.
 #[must_use]
-pub fn host_name() -> String {
+pub fn system_host_name() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
 }
@@ -266,15 +271,25 @@ fn check_free(folder: &Path, keyring: &Keyring, name: &str) -> Result<(), KeyFol
             name: name.to_owned(),
         });
     }
-    let all = keyring.peers.iter().chain(&keyring.guests);
-    let mut all = all.chain([keyring.own.certificate()]);
-    match all.any(|one| one.name() == name) {
-        true => Err(KeyFolderError::Taken {
-            name: name.to_owned(),
-            folder: folder.to_owned(),
-        }),
-        false => Ok(()),
-    }
+    let is = |one: &HostCertificate| one.name() == name;
+    let (owner, expected) = if is(keyring.own.certificate()) {
+        ("this host", "another name")
+    } else if keyring.guests.iter().any(is) {
+        ("a guest", "another name")
+    } else if keyring.peers.iter().any(is) {
+        (
+            "another trusted host",
+            "another name, or `palpate keys revoke` first",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(KeyFolderError::Taken {
+        name: name.to_owned(),
+        folder: folder.to_owned(),
+        owner,
+        expected,
+    })
 }
 
 /// Trusts the host of a certificate: it may command, as either side, or as the `only` one. A host that is trusted already
@@ -297,7 +312,7 @@ pub fn trust(
         .any(|known| known.name() == peer.name() && known.fingerprint() == peer.fingerprint());
     if !known {
         check_free(folder, &keyring, peer.name())?;
-        // the side first: a host that is half trusted must not have more rights
+        // the side first: if this is interrupted, the host must not have more rights
         if let Some(side) = only {
             write_new(&only_path(folder, peer.name()), side.name())?;
         }
@@ -362,7 +377,7 @@ pub fn revoke(folder: &Path, name: &str) -> Result<(), KeyFolderError> {
         return remove_if_there(&only_path(folder, name));
     }
     if keyring.guests.iter().any(is) {
-        // the name first: a guest that is half revoked must not be replaced
+        // the name first: if the revocation is interrupted, no new guest may get the name
         create_folder(&folder.join(REVOKED).join(name))?;
         let path = folder.join(GUESTS).join(name);
         return fs::remove_dir_all(&path).map_err(file_error(&path));
@@ -518,12 +533,18 @@ mod tests {
         make(&far, "robot").expect("made");
         make(&other, "robot").expect("made");
         trust(&near, &far.join(HOST_PEM), None).expect("trusted");
-        for refused in [
-            trust(&near, &other.join(HOST_PEM), None).map(drop),
-            trust(&near, &near.join(HOST_PEM), None).map(drop),
-            invite(&near, "robot").map(drop),
+        invite(&near, "viewer").expect("invited");
+        for (refused, revocable) in [
+            (trust(&near, &other.join(HOST_PEM), None).map(drop), true),
+            (invite(&near, "robot").map(drop), true),
+            (invite(&near, "operator").map(drop), false),
+            (invite(&near, "viewer").map(drop), false),
         ] {
             assert!(matches!(refused, Err(KeyFolderError::Taken { .. })));
+            let text = refused.expect_err("taken").to_string();
+            assert_eq!(text.contains("revoke"), revocable, "{text}");
         }
+        let own = trust(&near, &near.join(HOST_PEM), None).map(drop);
+        assert!(matches!(own, Err(KeyFolderError::Taken { .. })));
     }
 }

@@ -1,7 +1,7 @@
 //! A whole session in virtual time: master, link, slave, twin, hand and tissue in lock step.
 //!
-//! It uses the tick functions of the live processes, the same plants and the same link model; only
-//! the clock and the wires are replaced. Bit-exact for the same configuration and seed.
+//! It uses the tick functions and the plants of the live processes. Its time is a number of ticks, and seeded link
+//! models take the place of the network. Bit-exact for the same configuration and seed.
 
 mod clocked;
 mod liar;

@@ -6,9 +6,9 @@
 //! processes, and [`replay`] repeats it from a recording. `environment` adapts tissues to the robot, [`edits`]
 //! transfers edits of tissue, and [`table_cache`] caches condensed scenes. [`record`] writes a session as MCAP;
 //! [`audit`] checks its passivity from logged port signals alone. [`netlab`] builds the impaired network of a live
-//! session, and [`keys`] reads the folder of its keys. [`monitor`] shows a live side and passes requests to it; [`input`] reads gamepads and 3-D mice.
-//! [`traced_handle`] is a simulated hand that follows a trace; [`pool`] spreads sessions over threads, [`stat`] has
-//! statistics. [`files`] writes whole files and reads bounded ones. [`doctor`] reports the capabilities of the machine.
+//! session, and [`keys`] reads the folder of its keys. [`monitor`] shows a live side and passes requests to it;
+//! [`input`] reads gamepads and 3-D mice. [`traced_handle`] is a simulated hand that follows a trace; [`pool`] spreads
+//! sessions over threads, [`stat`] has statistics. [`files`] writes whole files and reads bounded ones. [`doctor`] reports the capabilities of the machine.
 
 pub mod audit;
 #[cfg(test)]

@@ -129,7 +129,8 @@ pub type MasterPipeline = SidePipeline<palpate_master::MasterState>;
 pub struct TickOutputs {
     /// Record of the tick; the shell (the caller with clocks and threads) adds lateness and CPU time.
     pub record: TickRecord,
-    /// Frame that the side used, with the time of its reception.
+    /// Newest frame as the codec's decoder gives it, extrapolated or not, with the time of its reception. The side may
+    /// still refuse it.
     pub decoded_frame: Option<(HapticFrame, Time)>,
     /// Frame of this tick, sent or not.
     pub frame: HapticFrame,

@@ -43,7 +43,7 @@ pub(super) fn keys(action: &KeysAction) -> Result<CommandOutcome, Failure> {
 
 /// Name of a key: that of this host, without what a name cannot have.
 fn name_of_key() -> String {
-    let name = keys::host_name();
+    let name = keys::system_host_name();
     let first = name.split('.').next().unwrap_or_default();
     let allowed = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
     let name: String = first.chars().filter(allowed).take(32).collect();

@@ -3,8 +3,8 @@
 //! In reading order:
 //! [`trial`] runs many sessions as one table; the built-in trials are in `trials/`.
 //! [`atlas`] maps stability and transparency. [`tune`] measures a link and proposes settings for it.
-//! [`detect`] computes which lumps are detectable, [`press`] presses a scene beside its truth. [`what_if`] repeats a recorded hand's motion with changed
-//! settings.
+//! [`detect`] computes which lumps are detectable, [`press`] compares presses of a scene with their truth. [`what_if`]
+//! repeats a recorded hand's motion with changed settings.
 //! [`mod@bench`] measures the machine and the costs of tissues, ticks and the bus.
 //! [`report`] has the pages of all of them.
 

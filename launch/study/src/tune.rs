@@ -8,8 +8,8 @@
 //! | symbol | meaning | unit |
 //! |---|---|---|
 //! | T | round trip with the tick in which the frame is answered | s |
-//! | Z = 2 b / T | stiffness of the line | N/m |
-//! | b T / 2 | inertia of the line in free motion | kg |
+//! | Z = 2 b / T | stiffness of the wave channel | N/m |
+//! | b T / 2 | inertia of the wave channel in free motion | kg |
 
 pub mod measure;
 
@@ -29,7 +29,7 @@ const WEBER: f64 = 0.23;
 /// Stiffness ratio of the lump in the table of wave impedances.
 const LUMP_RATIO: f64 = 1.5;
 
-/// Inertia that the line may add to the hand \[kg\]: twice that of handle and hand together on the lightest
+/// Inertia that the wave channel may add to the hand \[kg\]: twice that of handle and hand together on the lightest
 /// grip of RP-1 (ours).
 const INERTIA_KG: f64 = 0.3;
 
@@ -42,7 +42,7 @@ const JITTER_MS: f64 = 10.0;
 /// Largest loss, see `JITTER_MS`.
 const LOSS: f64 = 0.10;
 
-/// Loss above which a lower rate is proposed \[share\]: a link that loses frames at this rate may not at a tenth.
+/// Loss, as a fraction, above which the codec is proposed: a link that loses frames at 1 kHz may lose none at a tenth.
 const CROWDED_LOSS: f64 = 0.01;
 
 /// Candidate wave impedances \[N s/m\].
@@ -58,15 +58,15 @@ pub struct LinkEstimate {
     /// 99th percentile of the round trip \[ms\].
     pub rtt_ms_p99: f64,
     /// One-way delay to the robot, median \[ms\], if the clocks determine it, within [`Self::offset_bound_ms`]; with
-    /// the way back it sums to the round trip.
+    /// the other direction it sums to the round trip.
     pub oneway_ms_fwd: Option<f64>,
     /// One-way delay to the hand, median \[ms\], likewise.
     pub oneway_ms_back: Option<f64>,
     /// Standard deviation of the one-way delay \[ms\], if it is known.
     pub jitter_ms: Option<f64>,
-    /// Share of frames lost, if it is known.
+    /// Fraction of frames lost, if it is known.
     pub loss: Option<f64>,
-    /// Error bound of the clocks' offset, and so of either way \[ms\]; none if the ways
+    /// Error bound of the clocks' offset, and so of either one-way delay \[ms\]; none if the delays
     /// were given or are unknown. Between hosts whose clocks only frames compare it is half a round trip.
     pub offset_bound_ms: Option<f64>,
 }
@@ -89,7 +89,7 @@ pub struct ImpedanceRow {
     pub impedance_nspm: f64,
     /// Stiffness displayed in a slow press \[N/m\].
     pub displayed_npm: f64,
-    /// Displayed stiffness relative to that of tissue and robot's coupling without a line, minus one.
+    /// Displayed stiffness relative to that of tissue and robot's coupling alone, minus one.
     pub stiffness_error: f64,
     /// Displayed contrast of a lump that is half again as stiff; 0.5 is all of it.
     pub contrast: f64,
@@ -97,8 +97,9 @@ pub struct ImpedanceRow {
     pub inertia_kg: f64,
     /// Line of the atlas's table from which this follows.
     pub atlas_line: usize,
-    /// Estimate in that line: `run`, `roots`, `two-port` or `formula`.
-    pub way: String,
+    /// Method of the estimate in that line: `run`, `roots`, `two-port` or `formula`.
+    #[serde(alias = "way")]
+    pub method: String,
 }
 
 /// Points of an atlas, and the name of their table.
@@ -135,21 +136,21 @@ fn trip_ms(link: &LinkEstimate) -> f64 {
     link.rtt_ms_p50 + 1e3 * PERIOD.s()
 }
 
-/// Most reliable estimate of a point, and its way.
+/// Most reliable estimate of a point, and its method.
 fn best_estimate(point: &AtlasPoint) -> Option<(f64, &'static str)> {
-    let ways = [
+    let methods = [
         (point.time, "run"),
         (point.root, "roots"),
         (point.frequency, "two-port"),
         (point.closed, "formula"),
     ];
-    let mut known = ways
+    let mut known = methods
         .into_iter()
-        .filter_map(|(value, way)| Some((value?, way)));
+        .filter_map(|(value, method)| Some((value?, method)));
     known.find(|(value, _)| *value > 0.0)
 }
 
-/// Distance of two quantities: the size of the logarithm of their ratio.
+/// Distance of two quantities: the magnitude of the logarithm of their ratio.
 fn log_distance(a: f64, b: f64) -> f64 {
     libm::log(a.max(1e-3) / b.max(1e-3)).abs()
 }
@@ -162,7 +163,7 @@ impl Atlas {
             .map(|(index, point)| (index + 2, point))
     }
 
-    /// Effects of each wave impedance of the atlas on a link, from the line of nearest delay and stiffness. The line
+    /// Effects of each wave impedance of the atlas on a link, from the line of nearest delay and stiffness. That line
     /// yields the compliance of the waves, which grows with the delay (E3) and is in series with any tissue.
     #[must_use]
     pub(crate) fn rows(&self, link: &LinkEstimate, task: &TuneTask) -> Vec<ImpedanceRow> {
@@ -172,7 +173,7 @@ impl Atlas {
             let Some((((b, wall_npm), slave_npm), oneway_ms)) = known.zip(point.oneway_ms) else {
                 continue;
             };
-            let Some((shown_npm, way)) = best_estimate(point) else {
+            let Some((shown_npm, method)) = best_estimate(point) else {
                 continue;
             };
             let distance = log_distance(2.0 * oneway_ms, trip_ms(link))
@@ -183,7 +184,7 @@ impl Atlas {
             let softness = softness.max(0.0) * trip_ms(link) / (2.0 * oneway_ms);
             let row = ImpedanceRow {
                 atlas_line: line,
-                way: way.to_owned(),
+                method: method.to_owned(),
                 ..row(b, softness, link, task)
             };
             match rows.iter_mut().find(|(_, known)| known.impedance_nspm == b) {
@@ -197,7 +198,7 @@ impl Atlas {
         rows
     }
 
-    /// Least limit among the points of a chart that are nearest by `away`, with its line.
+    /// Least limit among the points of a chart with the smallest `distance`, with its line in the table.
     fn least(
         &self,
         chart: AtlasChart,
@@ -269,7 +270,7 @@ pub struct Proposal {
     pub set: Vec<String>,
 }
 
-/// Effect of a wave line of impedance `b` and compliance `softness` \[m/N\]; the caller sets the atlas line.
+/// Effect of a wave channel of impedance `b` and compliance `softness` \[m/N\]; the caller sets the atlas line.
 fn row(b: f64, softness: f64, link: &LinkEstimate, task: &TuneTask) -> ImpedanceRow {
     // springs in series
     let through = |tissue_npm: f64, softness: f64| {
@@ -283,11 +284,11 @@ fn row(b: f64, softness: f64, link: &LinkEstimate, task: &TuneTask) -> Impedance
         contrast: through(LUMP_RATIO * task.tissue_npm, softness) / displayed_npm - 1.0,
         inertia_kg: 0.5e-3 * b * trip_ms(link),
         atlas_line: 0,
-        way: String::new(),
+        method: String::new(),
     }
 }
 
-/// Used share of the limit of sampled ends: half, for a gain margin of two.
+/// Used fraction of the limit of sampled ends: half, for a gain margin of two.
 const ENDS_MARGIN: f64 = 0.5;
 
 /// Proposes settings.
@@ -298,12 +299,12 @@ pub fn propose(link: &LinkEstimate, task: &TuneTask, atlas: &Atlas) -> Result<Pr
     let rows = atlas.rows(link, task);
     let ends_limit = atlas.ends(task);
     let most = ends_limit.map_or(f64::INFINITY, |(limit, _)| ENDS_MARGIN * limit);
-    // the stiffest line with which a hand can still move and the ends are stable
+    // the stiffest wave channel with which a hand can still move and the ends are stable
     let fits = |row: &&ImpedanceRow| row.inertia_kg <= INERTIA_KG && row.impedance_nspm <= most;
     let light_enough = rows.iter().rev().find(fits);
     let Some(best) = light_enough.or(rows.first()).cloned() else {
         return Err(Failure::Usage(format!(
-            "{}: no line of chart line with a wave impedance and a stiffness; expected the atlas.csv of `palpate atlas`",
+            "{}: the chart `line` has no wave impedance with a stiffness; expected the atlas.csv of `palpate atlas`",
             atlas.name
         )));
     };
@@ -311,7 +312,7 @@ pub fn propose(link: &LinkEstimate, task: &TuneTask, atlas: &Atlas) -> Result<Pr
     reasons.extend(direction_reason(link));
     reasons.extend(ends_limit.map(|(limit, line)| {
         format!(
-            "Sampled ends bear up to {limit:.0} N s/m in the hand that bears least ({} line {line}); half of it is used at most.",
+            "The sampled ends are stable up to {limit:.0} N s/m with the least stable grip ({} line {line}); at most half of it is used.",
             atlas.name
         )
     }));
@@ -324,17 +325,17 @@ pub fn propose(link: &LinkEstimate, task: &TuneTask, atlas: &Atlas) -> Result<Pr
         1.0 + best.contrast,
         atlas.name,
         best.atlas_line,
-        best.way
+        best.method
     ));
     let mode = mode(&best, task, &mut reasons);
     let half_s = 0.5 * PERIOD.s();
     let direct_limit_npm = DEVICE_NSPM / (half_s + link.rtt_ms_p50 * 1e-3);
     let local_limit_npm = DEVICE_NSPM / half_s;
     reasons.push(format!(
-        "Direct coupling has no energy tank and is never proposed{}; a loop of this delay would bear \
-         {direct_limit_npm:.0} N/m (E12, {DEVICE_NSPM} N s/m of handle and hand), a local twin {local_limit_npm:.0} N/m.",
+        "Direct coupling has no energy tank and is never proposed{}; a loop of this delay is stable up to \
+         {direct_limit_npm:.0} N/m (E12, {DEVICE_NSPM} N s/m of handle and hand), a local twin up to {local_limit_npm:.0} N/m.",
         atlas.direct(task).map_or(String::new(), |(ms, line)| format!(
-            ", and swings here from {ms:.1} ms one way on ({} line {line})",
+            ", and oscillates here from {ms:.1} ms one way on ({} line {line})",
             atlas.name
         ))
     ));
@@ -360,9 +361,9 @@ pub fn propose(link: &LinkEstimate, task: &TuneTask, atlas: &Atlas) -> Result<Pr
 
 fn impedance_reason(best: &ImpedanceRow, fits: bool, link: &LinkEstimate) -> String {
     let reason = match fits {
-        true => format!("largest of those considered whose line adds at most {INERTIA_KG} kg"),
+        true => format!("largest of those considered whose wave channel adds at most {INERTIA_KG} kg"),
         false => {
-            format!("smallest of those considered; even its line adds more than {INERTIA_KG} kg")
+            format!("smallest of those considered; even its wave channel adds more than {INERTIA_KG} kg")
         }
     };
     format!(
@@ -371,8 +372,8 @@ fn impedance_reason(best: &ImpedanceRow, fits: bool, link: &LinkEstimate) -> Str
     )
 }
 
-/// Reason about the two ways of the link, if both are known: lines of the atlas have equal ways. None
-/// for ways that differ by less than the bound of the clocks: an error makes one too long and the other too short.
+/// Reason about the two one-way delays, if both are known; the atlas assumes equal ones. None for delays that differ by
+/// less than the error of the clocks' offset, which makes one too long and the other too short.
 fn direction_reason(link: &LinkEstimate) -> Option<String> {
     let (fwd_ms, back_ms) = link.oneway_ms_fwd.zip(link.oneway_ms_back)?;
     if link
@@ -408,8 +409,8 @@ fn mode(best: &ImpedanceRow, task: &TuneTask, reasons: &mut Vec<String>) -> Mode
             "no longer"
         };
         reasons.push(format!(
-            "That is more than {:.0} % off, but there is no twin: waves, in which such a lump is {still_noticeable} above \
-             the {:.0} % that people tell.",
+            "That is more than {:.0} % off, but there is no twin, so waves are proposed. Such a lump is \
+             {still_noticeable} above the {:.0} % that people notice.",
             100.0 * STIFFNESS_ERROR,
             100.0 * WEBER
         ));
@@ -421,7 +422,7 @@ fn codec(link: &LinkEstimate, reasons: &mut Vec<String>) -> &'static str {
     let jitter = link.jitter_ms.filter(|&ms| ms > JITTER_MS);
     reasons.extend(jitter.map(|ms| {
         format!(
-            "Jitter of {ms:.1} ms is beyond the {JITTER_MS:.0} ms that kinesthetic streams bear."
+            "Jitter of {ms:.1} ms is beyond the {JITTER_MS:.0} ms that kinesthetic streams tolerate."
         )
     }));
     match link.loss {
@@ -437,7 +438,7 @@ fn codec(link: &LinkEstimate, reasons: &mut Vec<String>) -> &'static str {
         }
         Some(loss) => {
             reasons.push(format!(
-                "{:.1} % of the frames are lost, so the link bears every tick's frame, and a codec would only add \
+                "{:.1} % of the frames are lost, so a frame is sent in every tick; a codec would only add \
                  error.",
                 100.0 * loss
             ));
@@ -445,7 +446,7 @@ fn codec(link: &LinkEstimate, reasons: &mut Vec<String>) -> &'static str {
         }
         None => {
             reasons.push(
-                "Loss is not known; without a reason to send less, every tick is sent.".into(),
+                "Loss is not known, so there is no reason for a codec.".into(),
             );
             "off"
         }

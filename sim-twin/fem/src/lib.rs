@@ -9,7 +9,8 @@
 //! [`explicit`], the default twin, is fast enough for the servo tick. [`implicit`] accepts any law and viscous
 //! materials and is too slow for the tick.
 //!
-//! Internally, lengths are divided by the extent of the mesh and stresses by its largest shear modulus. No
+//! Internally, lengths are divided by the extent of the mesh (in [`explicit`] by its shortest edge) and stresses by its
+//! largest shear modulus. No
 //! tolerance depends on the size or the softness of the tissue.
 
 mod compliance;

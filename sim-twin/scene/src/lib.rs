@@ -4,8 +4,8 @@
 //! `text` parses a scene; `keys` renames keys of an earlier version. `block` builds layers of a continuum (`layered` has
 //! its common parts with `voxel_block`), `mesh_body` a mesh file with the laws of `law`. `lattice` builds springs, `flat` a
 //! sheet without mass, `voxel_block` layers of nodes and links, `voxel_body` labelled voxels. `press` measures the
-//! stiffness of a press, `press_motion` presses in other ways, `converged_press` computes the truth, `compliance_table` condenses a block, [`morph`](MorphSteps) changes a scene into another
-//! during contact. `colouring` colours the surface of a voxel model; `block_mesh` exports cells to other programs.
+//! stiffness of a press, `press_motion` presses in other ways, `converged_press` computes the truth. `compliance_table`
+//! condenses a block, [`morph`](MorphSteps) changes a scene into another during contact. `colouring` colours the surface of a voxel model; `block_mesh` exports cells to other programs.
 //! SI units; the patch is centred on the z axis with its surface at z = 0. A block is fine in the zone of
 //! `fine_centre_m`, `fine_half_m` and `fine_depth_m`; the force of a press outside it can be wrong by a large factor.
 

@@ -408,8 +408,8 @@ impl Tissue for FlatTissue {
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
-        let kin = self.sheet.model_hash();
-        snapshot.decode(&mut [self], Some(kin))?;
+        let model_hash = self.sheet.model_hash();
+        snapshot.decode(&mut [self], Some(model_hash))?;
         self.positions_m.copy_from_slice(&self.rest_m);
         self.tents = [None; TOOLS];
         self.update_tents();

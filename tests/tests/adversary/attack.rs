@@ -209,7 +209,7 @@ impl Watch {
         self.last = Some(*step);
     }
 
-    /// Records features: mode x events x link state x levels of the account.
+    /// Records features: mode x events x link state x levels of the tank.
     fn show(&mut self, case: &Case, tick: u64, step: &TickRecords, features: &mut Features) {
         let sides = [&step.master, &step.slave];
         let events = sides.map(|record| record.events);

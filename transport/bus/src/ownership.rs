@@ -16,7 +16,7 @@ use super::bus::PeerWatch;
 use super::command::{CommandClient, CommandReply, CommandSender};
 use super::duration;
 
-/// Time after which a side that no longer sends its terms no longer asks \[ns\]; ours.
+/// Time without terms of its sender after which a request ends \[ns\]; ours.
 const REQUEST_LEASE: Span = Span(2_000_000_000);
 
 /// The robot is at rest if it stays this time within [`REST_M`], before it changes its owner \[ns\]; ours. Measured
@@ -26,7 +26,7 @@ const REST: Span = Span(250_000_000);
 /// Distance from the place where a rest began \[m\]; ours.
 const REST_M: f64 = 5e-4;
 
-/// First words of a refusal that is an answer of the owner, and final.
+/// First words of the refusal after the owner declined; it is final.
 pub const DECLINED: &str = "the owner declined";
 
 /// Change of the owner of a side.
@@ -135,7 +135,7 @@ impl Request {
 pub struct Ownership {
     owner: Option<Owner>,
     request: Option<Request>,
-    /// Former owners, with what they lost the side by.
+    /// Former owners, each with the hand-over by which it lost the side.
     former: Vec<(CommandSender, HandOver)>,
     /// Begin and place of the present rest of the robot \[m\].
     rest: Option<(Time, Axes)>,

@@ -1,7 +1,7 @@
-//! Agreement on the keys of the seal, as one line before the text of the agreement query and before its answer.
+//! Agreement on the keys that seal frames: one line before the text of the query for terms, and one before its answer.
 //!
 //! Each side sends an ephemeral X25519 key, signed by the key of its host, which the other side has pinned. So keys are
-//! fresh at each start, and agreed with a trusted peer whatever carries the query. A line is `palpate-seal/1`, name of
+//! fresh at each start, and only a trusted peer can agree on them, whatever carries the query. A line is `palpate-seal/1`, name of
 //! the host, ephemeral key and signature in hexadecimal digits. Source: ours; the exchange is
 //! signed as that of SIGMA, without its MAC: both lines and both pinned keys go into the derivation.
 
@@ -168,14 +168,14 @@ fn signed_line(
     Ok(format!("{VERSION} {name} {ephemeral} {signature}"))
 }
 
-/// Line of a trusted peer whose signature is good.
+/// Line of a trusted peer, with a valid signature.
 struct ParsedLine<'a> {
     peer: &'a HostCertificate,
     ephemeral: [u8; EPHEMERAL_BYTES],
 }
 
 impl<'a> ParsedLine<'a> {
-    /// Reads and verifies the line of `side`, which answers `offer` or is one itself.
+    /// Reads and verifies a line that `side` sent: the answer to `offer`, or an offer if `offer` is empty.
     fn read(keyring: &'a Keyring, line: &str, side: Side, offer: &str) -> Result<Self, SealError> {
         let mut words = line.split(' ');
         let [version, name, key, signature] = [(); 4].map(|()| words.next().unwrap_or_default());

@@ -23,10 +23,10 @@ use palpate_transport::cdr::HAPTIC_FRAME_BYTES;
 /// Longest datagram of the link.
 const DATAGRAM_BYTES: usize = HAPTIC_FRAME_BYTES + SEAL_BYTES;
 
-/// Time after which the receiving thread looks whether it must end \[ms\]; ours.
+/// Time after which the receiving thread checks whether it must end \[ms\]; ours.
 const WAKE_MS: f64 = 50.0;
 
-/// Name of the receiving thread; the prefix is that of zenoh's, so that it is raised with them.
+/// Name of the receiving thread. It has the prefix of zenoh's threads, so that its priority is raised with theirs.
 const THREAD: &str = "rx-sealed";
 
 /// The socket and the keys of one side.
@@ -97,7 +97,7 @@ impl SealedLink {
         locked(&self.keys).add(keys);
     }
 
-    /// Forgets all agreed keys: a former peer is heard no more.
+    /// Forgets all agreed keys, so that datagrams of a former peer are refused.
     pub(crate) fn forget_keys(&self) {
         *locked(&self.keys) = KeySets::default();
     }
@@ -127,7 +127,8 @@ impl SealedLink {
         sent.map(drop).map_err(|error| failed(error.to_string()))
     }
 
-    /// Shows the address of a dialling side to a listening one that has restarted: it sends nothing before it knows it.
+    /// Sends an empty datagram from the dialling side, if its newest keys are not confirmed. A listening side that
+    /// restarted learns the address by it, and sends nothing before.
     fn greet(&self, datagram: &mut [u8], peer: SocketAddr) {
         if !self.dials {
             return;
@@ -139,11 +140,12 @@ impl SealedLink {
         }
     }
 
-    /// True if frames can be sealed and the other side's address is known. A dialling side shows its address.
+    /// True if frames can be sealed and the other side's address is known. The dialling side also sends an empty
+    /// datagram, which shows its address.
     pub(crate) fn is_ready(&self) -> bool {
         let sealed = self.peer_name().is_some();
         if sealed && self.dials {
-            // one of several will arrive
+            // a lost one is followed by the next call's
             let _ = self.send(&[]);
         }
         sealed && locked(&self.peer).is_some()
@@ -179,7 +181,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Calls `take` with the content of each authentic datagram, and with the reason for each other one.
+    /// Calls `take` with the content of each authentic datagram, and with the reason of refusal for each other one.
     pub(crate) fn start(
         link: Arc<SealedLink>,
         mut take: impl FnMut(Result<&[u8], Refusal>) + Send + 'static,

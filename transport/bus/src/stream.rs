@@ -31,7 +31,7 @@ fn frame_topic(namespace: &str, sender: Side) -> String {
     topic(namespace, name)
 }
 
-/// Way of the frames that a side sends.
+/// Path of the frames that a side sends.
 enum FrameRoute {
     Zenoh(Publisher<'static>),
     Sealed(Arc<SealedLink>),

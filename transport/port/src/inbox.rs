@@ -45,9 +45,9 @@ pub struct Inbox {
     newest: HapticFrame,
     received: Time,
     count: u64,
-    /// Sending and arrival of the first frame that was used of this run of the sender, each on its own clock.
+    /// Times of sending and of arrival of the first used frame of the sender's run, each on its own clock.
     first: (Time, Time),
-    /// Latest time of sending among them.
+    /// Latest time of sending of a used frame of that run.
     latest_sent: Time,
     /// True if the frame of the last tick was refused.
     refused: bool,
@@ -129,7 +129,8 @@ impl Inbox {
     }
 
     /// Time that the sender had since the newest frame \[s\]. Frames may arrive closer together than they were sent, and a
-    /// codec leaves frames out. So the times of sending count, in all at most those of arrival and [`DELAY_CHANGE_MAX`].
+    /// codec leaves frames out. So the times of sending count. Their total is limited to that of the times of arrival
+    /// plus [`DELAY_CHANGE_MAX`].
     fn passed_s(&self, frame: &HapticFrame, received: Time) -> f64 {
         let (first_sent, first_received) = self.first;
         let had = self.latest_sent - first_sent;

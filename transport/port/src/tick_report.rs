@@ -35,8 +35,8 @@ pub struct TickReport<'a> {
     pub inbox: &'a Inbox,
     /// Energy tank.
     pub tank: &'a EnergyTank,
-    /// Axes of the port.
-    pub ports: &'a [PortAxis; AXES],
+    /// Axes of its port.
+    pub port_axes: &'a [PortAxis; AXES],
 }
 
 impl TickReport<'_> {
@@ -53,8 +53,8 @@ impl TickReport<'_> {
             echo_received_ns: self.inbox.received().0,
             position_m: self.device.position_m,
             velocity_mps: self.device.velocity_mps,
-            port_force_n: self.ports.map(|port| port.force_n),
-            wave: self.ports.map(|port| port.wave_out),
+            port_force_n: self.port_axes.map(|port| port.force_n),
+            wave: self.port_axes.map(|port| port.wave_out),
             energy_sent_j: *self.tank.sent_j(),
             tank_j: *self.tank.level_j(),
             ..HapticFrame::default()
@@ -73,9 +73,9 @@ impl TickReport<'_> {
             now_ns: self.now.0,
             position_m: self.device.position_m,
             velocity_mps: self.device.velocity_mps,
-            port_force_n: self.ports.map(|port| port.force_n),
-            wave_out: self.ports.map(|port| port.wave_out),
-            wave_in: self.ports.map(|port| port.wave_in),
+            port_force_n: self.port_axes.map(|port| port.force_n),
+            wave_out: self.port_axes.map(|port| port.wave_out),
+            wave_in: self.port_axes.map(|port| port.wave_in),
             tank_j: *self.tank.level_j(),
             energy_sent_j: *self.tank.sent_j(),
             energy_received_j: *self.tank.received_j(),

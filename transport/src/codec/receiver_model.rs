@@ -99,11 +99,11 @@ impl ReceiverModel {
         }
         self.last_echo = *echo;
         // by the peer's clock, whose offset cancels: delays of successive frames are alike
-        let way = Span(echo.received_ns.saturating_sub(echo.sent_ns));
+        let oneway = Span(echo.received_ns.saturating_sub(echo.sent_ns));
         let Some(place) = self.sent_at.iter().position(|sent| sent.0 == echo.sent_ns) else {
             return;
         };
-        let overdue = |sent: &&Time| (**sent + way + LATENESS).0 < echo.answered_ns;
+        let overdue = |sent: &&Time| (**sent + oneway + LATENESS).0 < echo.answered_ns;
         let late = self.sent_at[..place].iter().filter(overdue).count();
         // the oldest of those sent after the echoed one
         let missing = ((1_u64 << late) - 1) << (place - late);

@@ -1,12 +1,12 @@
 //! Correction of position drift between master and slave, limited to the energy in the tank.
 //!
-//! Source: teleop E7. Correcting drift moves the robot, so it costs `F dx`; a corrector without this charge
+//! Source: teleop E7. Correcting drift moves the robot, so it costs `F dx`; a corrector that did not pay this
 //! was measured to create 14.5 mJ (teleop section 8). Here the correction is a velocity v, or with waves the
 //! wave `sqrt(b/2) v` at a port that keeps its force. It is added to the demand before the tank limits it.
-//! A correction that lowers the wave is free, one that raises it is charged.
+//! A correction that lowers the wave is free; one that raises it costs energy.
 //!
 //! After an outage the hand is centimetres away. There the correction is ten times as fast for a second
-//! (`recovery_per_s`), charged in the same way and within the robot's speed limit, so it stays passive. With waves in
+//! (`recovery_per_s`), paid in the same way and within the robot's speed limit, so it stays passive. With waves in
 //! contact it only leads out of the tissue then, as a pressed channel has a deflection of its own, `F T_rt / 2b`. `tdpa`
 //! follows positions and has no such deflection: it goes back into the tissue as well, to the position of the hand,
 //! as fast and as far as the tank pays.

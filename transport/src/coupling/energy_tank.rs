@@ -6,7 +6,7 @@
 //! repeated or overtaken neither makes nor loses energy. As long as both levels are >= 0, the channel
 //! has never given more energy than it received: `E_ch = level_m + level_s + in flight`.
 //!
-//! A passive peer at rest returns no more than this end shipped, all axes together (teleop E19). So the master
+//! A passive peer at rest returns no more than this end sent, all axes together (teleop E19). So the master
 //! accepts received energy only up to that sum and a declared budget ([`EnergyTank::receive_within`]).
 
 use crate::{AXES, Axes};
@@ -17,7 +17,7 @@ const TRICKLE_J: f64 = 1e-12;
 /// Level at which an empty tank stops paying \[J\]. The sum over the axes stays above the tolerance of the audit.
 const TRICKLE_STOP_J: f64 = -2e-10;
 
-/// Debt, the size of a negative level, up to which it is not repaid \[J\].
+/// Largest debt (size of a negative level) that is not repaid \[J\].
 const DEBT_J: f64 = 1e-10;
 
 /// Speed below which a debt is not repaid \[m/s\]: the noise of a coarse encoder would give damping of
@@ -149,10 +149,10 @@ impl EnergyTank {
         moved_j
     }
 
-    /// Fraction of a master force that the tank can pay while it is held, 0 to 1.
+    /// Fraction of the master's force that the tank can pay for, over the time for which it is held, 0 to 1.
     ///
-    /// An empty tank still pays 1 pJ a tick: with it a damper can start to fill the tank, whose level
-    /// then grows by itself; without it no force could start.
+    /// An empty tank still pays 1 pJ a tick. With it a damper can start, which then fills the tank. Without it no force
+    /// could start.
     #[must_use]
     pub fn payable_fraction(&self, axis: usize, force_n: f64, hold: &ForceHold) -> f64 {
         let level = self.level_j[axis];

@@ -11,7 +11,7 @@ use crate::{AXES, Axes, FieldError, params};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImpedanceMatching {
-    /// Neither end: the sheet's acceptance formula E3 holds unchanged.
+    /// Neither end: the formula E3 of the displayed stiffness holds unchanged.
     None,
     /// The slave's PD damping is set to b, so that waves are absorbed there.
     #[default]
@@ -41,17 +41,17 @@ params! {
         pub mode: Mode = Mode::Auto,
         /// Wave impedance b \[N s/m\], 0.1 to 1000.
         pub impedance_nspm: f64 = 10.0 => (0.1..=1000.0, "0.1 to 1000 N s/m"),
-        /// Wave impedance of each axis over b, 0.01 to 100. A change of b keeps it. A matrix that couples the
-        /// axes is refused: its energy is no sum over axes that are each passive, and tanks, limits and the
-        /// judge work by axis (waves of such a matrix: E2).
+        /// Wave impedance of each axis over b, 0.01 to 100. A change of b keeps it. There is no
+        /// matrix that couples the axes: tanks, limits and the auditor work by axis, and its energy is no sum over
+        /// passive axes (waves of such a matrix: E2).
         pub impedance_ratio: Axes = [1.0; AXES],
         /// Impedance matching of the wave channel.
         pub matching: ImpedanceMatching = ImpedanceMatching::Slave,
         /// Rate at which the slave's desired position is pulled to the master's delayed one \[1/s\];
         /// 0 switches the correction off.
         pub drift_per_s: f64 = 3.0 => (0.0..=100.0, "0 to 100 1/s"),
-        /// The same in the first second after an outage, a silence of `hold_s` and 0.1 s \[1/s\]. Where it is not the
-        /// larger, the usual rate applies. Charged to the tank as well.
+        /// The same in the first second after an outage (a silence longer than `hold_s` plus 0.1 s), if it is larger than
+        /// `drift_per_s` \[1/s\]. The tank pays for it too.
         pub recovery_per_s: f64 = 30.0 => (0.0..=100.0, "0 to 100 1/s"),
         /// Rate at which a decoder catches up with the wave integral \[1/s\].
         pub catch_up_per_s: f64 = 30.0 => (0.0..=500.0, "0 to 500 1/s"),
@@ -74,13 +74,13 @@ params! {
         pub wave_filter_hz: f64 = 0.0 => (0.0..=500.0, "0 to 500 Hz"),
         /// Decodes waves by the classic gain (teleop E6a), a baseline, instead of their integrals.
         pub delay_gain: bool = false,
-        /// Largest friction against the hand that fills the slave's gap in mode `tdpa`, full while it is
-        /// empty \[N\]: unlike with a twin, this hand pays for all losses of the robot on its way.
+        /// Largest friction against the hand in mode `tdpa`, reached when the energy observed at the slave is used up
+        /// \[N\]. It is larger than `charge_n_max`, as without a twin the hand pays for all losses of the robot.
         pub tdpa_charge_n_max: f64 = 1.0 => (0.0..=5.0, "0 to 5 N"),
         /// Fraction of the slave's observed gap beyond a third of `tank_target_j` that time-domain passivity
         /// reflects every second \[1/s\]; 0 is the classic form.
         pub reflect_per_s: f64 = 0.0 => (0.0..=200.0, "0 to 200 1/s"),
-        /// Largest damping that fills the tanks of mode `tank` \[N s/m\], at most what a light handle bears at 1 kHz.
+        /// Largest damping that fills the tanks of mode `tank` \[N s/m\], at most what is stable on a light handle at 1 kHz.
         pub tank_nspm_max: f64 = 10.0 => (0.0..=20.0, "0 to 20 N s/m"),
         /// Stiffness K of both springs of set-position modulation \[N/m\]; the slave's own, if it is less.
         pub pspm_npm: f64 = 500.0 => (1.0..=5000.0, "1 to 5000 N/m"),
@@ -101,7 +101,7 @@ params! {
         pub device_mps_max: f64 = 5.0 => (0.01..=1000.0, "0.01 to 1000 m/s"),
         /// Largest force at the port of a handle or a robot \[N\]. A received frame that claims more is refused.
         pub device_n_max: f64 = 50.0 => (0.1..=1e6, "0.1 to 1e6 N"),
-        /// Changes of the wave impedance while the session runs; last but one, as it is a list of tables.
+        /// Changes of the wave impedance while the session runs. TOML needs lists of tables at the end.
         pub retune: ImpedanceSchedule = ImpedanceSchedule::default(),
         /// Switches of the method while the session runs.
         pub switch: ModeSchedule = ModeSchedule::default(),

@@ -13,7 +13,7 @@
 //!
 //! At the slave the port's position *is* the set position of the robot's spring, and moving it costs
 //! `F v T`: there the same rule is [`EnergyTank::payable_velocity`] with the demand to go to y at once.
-//! Implicit sampling charges `K/2 (v T)^2` more than E10 does (test below).
+//! Implicit sampling costs `K/2 (v T)^2` more than in E10 (test below).
 //!
 //! Both ends use the same K: a wall K_e shows as K and K_e in series, and over the delay a free motion
 //! is resisted by `K T_rt` as by a damper.

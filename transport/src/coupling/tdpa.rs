@@ -209,8 +209,8 @@ impl Observer {
 
     /// Sends the energy owed, leaving `reserve_j` in the tank \[J\].
     fn transfer(&mut self, axis: usize, reserve_j: f64, tank: &mut EnergyTank) {
-        let shipped_j = tank.transfer(axis, self.untransferred_j[axis], reserve_j);
-        self.untransferred_j[axis] = (self.untransferred_j[axis] - shipped_j).max(0.0);
+        let sent_j = tank.transfer(axis, self.untransferred_j[axis], reserve_j);
+        self.untransferred_j[axis] = (self.untransferred_j[axis] - sent_j).max(0.0);
     }
 
     /// Observed gap W \[J\]: the level of the tank, less the energy that is still to be sent to the peer. Energy up

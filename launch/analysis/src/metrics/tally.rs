@@ -3,7 +3,7 @@
 //! Source: ours. Every input of a summary's checks, beside the audit, is counted here, so that a session longer than
 //! the kept records is still judged as a whole.
 
-use palpate_session::audit::SideAccounts;
+use palpate_session::audit::SideBalances;
 use palpate_transport::Span;
 use palpate_transport::trace::{EventFlags, InputFlags, Side, TickRecord};
 
@@ -38,7 +38,7 @@ pub struct Tally {
     master: SideTally,
     slave: SideTally,
     /// Energy of the hand, and at the robot's measured port.
-    pub(crate) accounts: SideAccounts,
+    pub(crate) balances: SideBalances,
     /// Ticks at which an energy balance lowered a demand or repaid a debt, both sides.
     pub(super) interventions: u64,
     /// Ticks of the master in which the deadline fallback queried the twin without a step.
@@ -81,7 +81,7 @@ impl Tally {
 
     /// Counts the next record of a side.
     pub fn add(&mut self, record: &TickRecord) {
-        self.accounts.add(record);
+        self.balances.add(record);
         for (count, (mask, _)) in self.limits.iter_mut().zip(LIMITS) {
             *count += u64::from(record.events & mask != 0);
         }

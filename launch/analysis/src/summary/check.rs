@@ -193,7 +193,7 @@ impl Summary {
             }
         }
         if limits.passive && !facts.without_peer {
-            self.state_side_accounts(facts, limits, &mut checks);
+            self.state_side_balances(facts, limits, &mut checks);
         }
         self.state_records(facts, &mut checks);
         if facts.oneway_truth.is_some() && !limits.forged {
@@ -292,7 +292,7 @@ impl Summary {
     }
 
     /// States the energies of the hand and of the robot's measured port, each from the record of its own side.
-    fn state_side_accounts(
+    fn state_side_balances(
         &self,
         facts: &SessionFacts,
         limits: &SessionLimits,

@@ -85,7 +85,8 @@ pub enum OperatorOrder {
 #[serde(deny_unknown_fields, default)]
 pub struct LinkUpdate {
     /// Direction; both if none is named.
-    pub way: Option<LinkDirection>,
+    #[serde(alias = "way")]
+    pub direction: Option<LinkDirection>,
     /// Delay \[ms\].
     pub oneway_ms: Option<f64>,
     /// Half width of the jitter \[ms\].
@@ -97,9 +98,9 @@ pub struct LinkUpdate {
 impl LinkUpdate {
     /// Directions that it changes.
     pub(crate) fn directions(&self) -> impl Iterator<Item = LinkDirection> + use<> {
-        let only = self.way;
+        let only = self.direction;
         let both = LinkDirection::BOTH.into_iter();
-        both.filter(move |way| only.is_none_or(|only| only == *way))
+        both.filter(move |direction| only.is_none_or(|only| only == *direction))
     }
 
     /// Link parameters after the change.
@@ -163,11 +164,11 @@ mod tests {
                 word: StateCommand::Pause
             })
         );
-        let link = order(r#"{"do":"link","way":"back","loss":0.1}"#).expect("a link");
+        let link = order(r#"{"do":"link","direction":"back","loss":0.1}"#).expect("a link");
         assert!(matches!(
             link,
             OperatorOrder::Link(LinkUpdate {
-                way: Some(LinkDirection::Back),
+                direction: Some(LinkDirection::Back),
                 oneway_ms: None,
                 loss: Some(_),
                 ..

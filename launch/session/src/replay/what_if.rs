@@ -15,7 +15,7 @@ use crate::edits::recorded_instrument;
 use crate::lab::{self, VirtualSession};
 use crate::traced_handle::{OperatorIntent, TraceTracking, TracedHandle};
 
-/// Longest gap of missing records \[ticks\] in which the hand is assumed at rest.
+/// Longest rest of the hand for one gap of missing records \[ticks\].
 const REST_MAX: u64 = 60_000;
 
 /// One intent per tick, from the first record on; in missed ticks the hand rests.
@@ -40,7 +40,8 @@ pub(crate) fn intent_trace(master: &[TickRecord]) -> Vec<OperatorIntent> {
     trace
 }
 
-/// Tracking of the recorded hand at the start, with the grips of the configuration that runs.
+/// Tracking of the recorded intent at the start: by a grip, or exactly if there is no grip in the session, or if the
+/// recorded positions are the intended ones.
 #[must_use]
 pub fn recorded_tracking(master: &[TickRecord], operator: &OperatorParams) -> TraceTracking {
     let same = |record: &TickRecord| record.intended_m == record.position_m;

@@ -26,7 +26,7 @@ use super::RunError;
 use super::command_state::CommandState;
 use super::side::SideOptions;
 use crate::config::Config;
-use crate::keys::host_name;
+use crate::keys::system_host_name;
 use crate::monitor::controller::lock;
 
 /// Disagreement of the sides.
@@ -44,7 +44,7 @@ pub struct Disagreement {
 }
 
 /// Longest wait for one reply \[ns\].
-const PATIENCE: Span = Span(500_000_000);
+const REPLY_WAIT: Span = Span(500_000_000);
 
 /// Time for which a side that is refused tries again: longer than the lease of a killed owner \[ns\].
 const OWNER_WAIT: Span = Span(4_000_000_000);
@@ -70,7 +70,8 @@ struct Terms {
 /// Part of the terms that is negotiated and not compared.
 const CODEC: &str = "codec";
 
-/// Parts of the terms that concern the ownership and are not compared: the name of the sender, its node, its request.
+/// Parts of the terms that concern the ownership and are not compared: name of the sender, its node, and its request
+/// for a hand-over.
 const FROM: &str = "from";
 const NODE: &str = "node";
 const ASKS: &str = "asks_handover";
@@ -120,7 +121,7 @@ impl Terms {
         let mut coupling = config.coupling;
         coupling.mode = coupling.mode.resolved();
         Self {
-            from: format!("process {} on {}", std::process::id(), host_name()),
+            from: format!("process {} on {}", std::process::id(), system_host_name()),
             node: node.to_owned(),
             asks_handover: false,
             frame: schema::rihs01(HapticFrame::DESCRIPTION),
@@ -287,12 +288,12 @@ impl TermsExchange {
         &self.ownership
     }
 
-    /// True if the other side belonged to another owner when this one asked for it.
+    /// True if this side asked for a hand-over, and was refused at first because the other side had an owner.
     pub(crate) fn has_asked(&self) -> bool {
         self.terms.asks_handover && self.refused.is_some()
     }
 
-    /// Handles a refusal: nothing while there is still time, else the end.
+    /// Handles a refusal: an error once the time for it has passed or the owner declined, else a notice.
     fn refusal(&mut self, reason: String) -> Result<(), RunError> {
         let now = MonotonicClock.now();
         let waited = now - *self.refused.get_or_insert(now);
@@ -309,7 +310,7 @@ impl TermsExchange {
             && let Some(notices) = &self.notices
         {
             let wait_s = (wait - waited).s().round();
-            // without a reader nobody waits for it
+            // no reader of notices is left
             let _ = notices.send(format!(
                 "waiting at most {wait_s} s for a hand-over of the robot: {reason}"
             ));
@@ -327,16 +328,17 @@ impl TermsExchange {
         terms.map_or(Ok(()), |terms| self.judge_terms(&terms).map(drop))
     }
 
-    /// Requests the other side's terms once; none if there is no reply. From then on the agreed codec is offered as
-    /// the running one, so that a restarted side adopts it.
+    /// Sends the own terms once and compares the other side's in its reply. None if there is no reply, or if the other
+    /// side refuses for now, because it belongs to another owner. After an agreement the agreed codec is offered as the
+    /// running one, so that a restarted side adopts it.
     ///
     /// # Errors
-    /// [`RunError::Disagreement`] if terms differ, whichever side sent them first; [`RunError::Codec`] if
-    /// a required codec is not possible.
+    /// [`RunError::Disagreement`] if terms differ, whichever side sent them first. [`RunError::Codec`] if a required
+    /// codec is not possible. [`RunError::Owned`] if the refusal is final, or lasted too long. An error of the bus.
     pub(crate) fn negotiate(&mut self) -> Result<Option<AgreedCodec>, RunError> {
         let reply = self
             .client
-            .command(&self.terms.text()?, MonotonicClock.now(), PATIENCE);
+            .command(&self.terms.text()?, MonotonicClock.now(), REPLY_WAIT);
         self.check_peer_terms()?;
         let theirs = match reply {
             Ok(theirs) => theirs,

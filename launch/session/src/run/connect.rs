@@ -15,8 +15,9 @@ use super::command_state::CommandState;
 use super::side::{POLL_PERIOD, SideOptions};
 use crate::config::Config;
 
-/// Longest time for connecting, and then for the agreement, before a side gives up \[ns\]; ours. The other side may
-/// still be loading its tissue, which takes some ten times as long on a busy machine.
+/// Longest time for connecting, and then again for the agreement \[ns\]; ours. A wait for a hand-over is added to the
+/// agreement, which has no limit in a session without an end. The other side may still be loading its tissue, which
+/// takes some ten times as long on a busy machine.
 pub(super) const PEER_WAIT: Span = Span(20_000_000_000);
 
 /// Time between two requests of the terms \[ns\].

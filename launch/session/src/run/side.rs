@@ -129,7 +129,7 @@ pub(super) const RECORDS_WAITING: usize = 8192;
 /// Time between two polls of the slow threads \[ns\].
 pub(super) const POLL_PERIOD: Span = Span(10_000_000);
 
-/// Polls between two looks into the folder of the keys: 0.2 s.
+/// Polls between two checks of the folder of the keys: 0.2 s.
 const REVOCATION_POLLS: u32 = 20;
 
 /// Runs one side until it is stopped or has run its ticks; none if it was stopped before it found the other side.

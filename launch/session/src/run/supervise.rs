@@ -133,8 +133,8 @@ impl SessionStatus {
 /// Time between two polls of the supervisor \[ns\].
 const POLL_PERIOD: Span = Span(50_000_000);
 
-/// Longest time for the end of a side after its stop \[ns\]. A side that connects checks for a stop when an attempt
-/// ends, and gives up after this time.
+/// Longest time for the end of a side after its stop \[ns\]. A side that connects checks for a stop only when an attempt
+/// ends, which takes at most this time.
 const ENDING: Span = PEER_WAIT;
 
 /// Longest time before the session starts \[ns\]: each side loads its tissue, waits this long for the other,

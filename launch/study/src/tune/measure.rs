@@ -238,7 +238,7 @@ pub fn proposal_text(proposal: &Proposal, method: &str, folder: &Path) -> String
             1.0 + row.contrast,
             row.inertia_kg,
             row.atlas_line,
-            row.way
+            row.method
         );
     }
     let _ = writeln!(text, "\nresults    {}", folder.display());

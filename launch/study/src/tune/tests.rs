@@ -163,12 +163,12 @@ fn reasons_name_atlas_lines() {
         .iter()
         .find(|row| row.impedance_nspm == 3.3);
     let row = row.expect("considered");
-    assert_eq!((row.way.as_str(), row.atlas_line), ("run", line + 2));
+    assert_eq!((row.method.as_str(), row.atlas_line), ("run", line + 2));
     assert!((45.0..55.0).contains(&row.displayed_npm), "{row:?}");
     let reasons = bound.reasons.join(" ");
     for part in [
         format!(
-            "9 N s/m in the hand that bears least (atlas.csv line {})",
+            "9 N s/m with the least stable grip (atlas.csv line {})",
             end + 2
         ),
         format!("(atlas.csv line {}, by run)", line + 2),

@@ -26,12 +26,13 @@ use std::sync::Arc;
 
 /// Longest accepted tick \[s\].
 const DT_MAX_S: f64 = 1e-2;
-/// Largest velocity of a node: over the speed of the slowest shear wave, and at least this \[m/s\]. A tool that moves
-/// through tissue faster than that is swept (see [`super::collapse`]).
+/// Largest velocity of a node, over the speed of the slowest shear wave, and its least value \[m/s\]. A tool that leaps
+/// is moved more slowly, at the speed of that wave (see [`super::collapse`]).
 const SPEED_MAX_RATIO: f64 = 3.0;
 const SPEED_MAX_MPS: f64 = 1.0;
 
-/// Demand, and displacement of a tool in a tick over the shortest edge, beyond which cells are squeezed fast.
+/// Cells are squeezed fast if a demand is above the first limit, and a tool moves in a tick by more than the second, over
+/// the shortest edge.
 const DEMAND_FAST: f32 = 8.0;
 const DISPLACEMENT_FAST: f64 = 0.1;
 
@@ -84,7 +85,7 @@ impl ExplicitTissue {
     }
 
     /// Sets the tissue to rest if nothing touches it and its energy is negligible; the tick then costs
-    /// nothing. The remaining energy counts as dissipated. Returns true if the tissue is at rest.
+    /// hardly anything. The remaining energy counts as dissipated. Returns true if the tissue is at rest.
     fn settle_if_quiet(&mut self) -> bool {
         let balance = &mut self.state.ledger;
         let stored_j = balance.kinetic_j + balance.elastic_j;
@@ -173,7 +174,7 @@ impl ExplicitTissue {
                     self.state.ledger.contact_j -= old.energy_j;
                     self.state.stale = true;
                 }
-                // one that is not there has left
+                // an absent tool has left the block
                 self.state.tools[index] = ToolState::default();
                 continue;
             };
@@ -318,7 +319,7 @@ impl ExplicitTissue {
             |tool: ToolState| [tool.impulse, tool.angular_impulse].map(|own| 0.5 * Vec3::from(own));
         let mut sums = self.state.tools.map(half);
         let mut totals = PassTotals::default();
-        // friction demands all of the normal force
+        // friction needs the sum of the normal force over all classes
         let with_friction = paths.iter().flatten().any(|path| path.friction > 0.0);
         let mut contacts = [ToolContact::default(); BODIES];
         let follows = self.is_squeezed_fast(paths);

@@ -110,7 +110,7 @@ impl Idms {
         }
     }
 
-    /// Charges the work of the held forces over the motion since the last step (seed-004 3.14), and stores the tools'
+    /// Accounts for the work of the held forces over the motion since the last step (seed-004 3.14), and stores the tools'
     /// positions.
     fn charge_tool_work(&mut self, tools: &[Option<Tool>; TOOLS]) {
         for (state, tool) in self.state.tools.iter_mut().zip(tools) {

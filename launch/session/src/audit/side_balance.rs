@@ -1,29 +1,29 @@
-//! Energy accounts of one side from its own record alone: at the hand, and at the robot's measured port.
+//! Energy balances of one side from its own record alone: at the hand, and at the robot's measured port.
 //!
 //! Source: teleop E18 to E20. Both are sums over all axes, zero at the first record. They go on through pauses, idle
 //! ticks and switches of the method, whose ticks are recorded like any other. A side that restarts begins a new
-//! recording and a new account. No controller code is called.
+//! recording and a new balance. No controller code is called.
 //!
 //! - Hand (E18): `in(k) = Σ F(k-1) (x_held(k) - x(k-1))`, with F the rendered force \[N\], positive when it resists
 //!   motion, x the handle's position \[m\], and x_held the position up to which the device held F. Motion after a
 //!   release does not count.
-//! - Robot (E19, E20): `R(k) - S(k) + Σ (f(k-1) + f(k)) / 2 · (x(k) - x(k-1))`, with R and S the credit received from
-//!   and shipped to the master \[J\], f the measured force of the tissue on the robot \[N\] and x the robot's
-//!   measured position \[m\]. Below zero, the side shipped or spent more than it received and the tissue returned: the
+//! - Robot (E19, E20): `R(k) - S(k) + Σ (f(k-1) + f(k)) / 2 · (x(k) - x(k-1))`, with R and S the energy received from
+//!   and sent to the master \[J\], f the measured force of the tissue on the robot \[N\] and x the robot's
+//!   measured position \[m\]. Below zero, the side sent or spent more than it received and the tissue returned: the
 //!   drive is the source. Energy in the tank, in the moving mass and in losses of the drive keeps it above.
 
 use palpate_transport::trace::{Side, TickRecord};
 
 use super::{EnergySum, lesser, master_energy_in};
 
-/// Standard deviations of the sensor's noise that the tolerance of the robot's account covers at every tick (ours).
+/// Standard deviations of the sensor's noise that the tolerance of the robot's balance covers at every tick (ours).
 const NOISE_SIGMAS: f64 = 6.0;
 
-/// Accounts of the sides whose records were added, each side in order of its time.
+/// Balances of the sides whose records were added, each side in order of its time.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct SideAccounts {
-    hand: Account,
-    robot: Account,
+pub struct SideBalances {
+    hand: PortBalance,
+    robot: PortBalance,
     /// Sum of the squared motions of the robot between its records \[m^2\].
     robot_motion_m2: f64,
     /// Sum of the squared changes of the measured force between its records \[N^2\].
@@ -32,7 +32,7 @@ pub struct SideAccounts {
     robot_force_n_max: f64,
 }
 
-impl SideAccounts {
+impl SideBalances {
     /// Adds the next record of a side.
     pub fn add(&mut self, now: &TickRecord) {
         match now.side {
@@ -51,9 +51,9 @@ impl SideAccounts {
                             0.5 * (before.tissue_force_n[axis] + now.tissue_force_n[axis]);
                         let received_j =
                             gained_j(now.energy_received_j[axis], before.energy_received_j[axis]);
-                        let shipped_j =
+                        let sent_j =
                             gained_j(now.energy_sent_j[axis], before.energy_sent_j[axis]);
-                        received_j - shipped_j + force_n * moved_m
+                        received_j - sent_j + force_n * moved_m
                     })
                 });
                 self.robot_motion_m2 += squares_m2;
@@ -71,13 +71,13 @@ impl SideAccounts {
         self.hand.energy_j()
     }
 
-    /// Least energy of the robot's account at any tick \[J\]; None without records of the slave.
+    /// Least energy in the robot's balance at any tick \[J\]; None without records of the slave.
     #[must_use]
     pub fn robot_port_min_j(&self) -> Option<f64> {
         self.robot.energy_j().map(|[least_j, _]| least_j)
     }
 
-    /// Error of the robot's account that white noise of `noise_n` \[N\] in each force reading and of `noise_m` \[m\] in
+    /// Error of the robot's balance that white noise of `noise_n` \[N\] in each force reading and of `noise_m` \[m\] in
     /// each position can make \[J\]: `6 σ_n sqrt(Σ Δx²) + 6 σ_m (sqrt(Σ Δf²) + max |f|)`, as noise does work that adds
     /// up by squares; summed by parts, an error of position does work on changes of the force, and on its last value.
     /// Bias and range of the sensor are not covered.
@@ -88,15 +88,15 @@ impl SideAccounts {
     }
 }
 
-/// Sum of one side.
+/// Running sum of the energy at one port.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Account {
+struct PortBalance {
     before: Option<TickRecord>,
     sum: EnergySum,
     least_j: f64,
 }
 
-impl Account {
+impl PortBalance {
     /// Adds the energy of a record; the first only sets the position.
     fn add(
         &mut self,
@@ -150,10 +150,10 @@ mod tests {
         }
     }
 
-    fn accounts(records: &[TickRecord]) -> SideAccounts {
-        let mut accounts = SideAccounts::default();
-        records.iter().for_each(|record| accounts.add(record));
-        accounts
+    fn balances(records: &[TickRecord]) -> SideBalances {
+        let mut balances = SideBalances::default();
+        records.iter().for_each(|record| balances.add(record));
+        balances
     }
 
     #[test]
@@ -166,12 +166,12 @@ mod tests {
             at(2, 0.0, 1.0),
             at(3, 0.002, 0.0),
         ];
-        let [least_j, end_j] = accounts(&records).hand_j().expect("records");
+        let [least_j, end_j] = balances(&records).hand_j().expect("records");
         assert!((least_j + 6e-3).abs() < 1e-15 && (end_j + 4e-3).abs() < 1e-15);
         let mut lost = records;
         lost[1].port_force_n[2] = f64::NAN;
-        assert!(accounts(&lost).hand_j().expect("records")[0].is_nan());
-        assert_eq!(accounts(&[]).hand_j(), None);
+        assert!(balances(&lost).hand_j().expect("records")[0].is_nan());
+        assert_eq!(balances(&[]).hand_j(), None);
     }
 
     #[test]
@@ -190,10 +190,10 @@ mod tests {
         records[2..]
             .iter_mut()
             .for_each(|r| r.energy_sent_j[2] = 5e-3);
-        assert_eq!(accounts(&records).robot_port_min_j(), Some(0.0));
+        assert_eq!(balances(&records).robot_port_min_j(), Some(0.0));
         records[2].energy_sent_j[2] = 7e-3;
         records[3].energy_sent_j[2] = 7e-3;
-        let active = accounts(&records);
+        let active = balances(&records);
         assert!((active.robot_port_min_j().expect("records") + 2e-3).abs() < 1e-15);
         // two motions of 2 mm
         let noise_j = 6.0 * 0.01 * 0.002 * 2.0_f64.sqrt();
@@ -201,7 +201,7 @@ mod tests {
         // a master that restarts sets the sums to 0, which returns nothing
         (records[3].energy_sent_j[2], records[3].energy_received_j[2]) = (0.0, 0.0);
         assert_eq!(
-            accounts(&records).robot_port_min_j(),
+            balances(&records).robot_port_min_j(),
             active.robot_port_min_j()
         );
     }
