@@ -55,7 +55,7 @@ pub struct LinkArgs {
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub trace: Option<PathBuf>,
-    /// Round trip in milliseconds, half each way [default: 100]
+    /// Round trip in milliseconds, half in each direction [default: 100]
     #[arg(long, value_name = "MS", allow_negative_numbers = true,
         value_parser = within(0.0, 120_000.0, "0 to 120000 milliseconds"),
         conflicts_with_all = ["oneway_ms_fwd", "oneway_ms_back"])]

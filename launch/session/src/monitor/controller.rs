@@ -459,9 +459,9 @@ mod tests {
     #[test]
     fn session_facts_include_later_changes() {
         let mut facts = facts(&Config::default(), SessionSides::Both);
-        let mut link = |way, oneway_ms| {
+        let mut link = |direction, oneway_ms| {
             let order = OperatorOrder::Link(LinkUpdate {
-                way,
+                direction,
                 oneway_ms: Some(oneway_ms),
                 ..LinkUpdate::default()
             });
@@ -471,7 +471,7 @@ mod tests {
         link(Some(LinkDirection::Back), 30.0);
         amend(&mut facts, &OperatorOrder::Impedance { nspm: 25.0 });
         amend(&mut facts, &OperatorOrder::Mode { mode: Mode::Wave });
-        let of = |way: &str| facts["link"][way]["oneway_ms"].as_f64();
+        let of = |direction: &str| facts["link"][direction]["oneway_ms"].as_f64();
         assert_eq!((of("forward"), of("back")), (Some(20.0), Some(30.0)));
         assert_eq!(
             facts["link"]["back"]["loss"],

@@ -85,7 +85,6 @@ pub enum OperatorOrder {
 #[serde(deny_unknown_fields, default)]
 pub struct LinkUpdate {
     /// Direction; both if none is named.
-    #[serde(alias = "way")]
     pub direction: Option<LinkDirection>,
     /// Delay \[ms\].
     pub oneway_ms: Option<f64>,

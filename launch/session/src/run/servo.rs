@@ -119,7 +119,8 @@ pub struct ServoReport {
     /// Missed deadlines: never made up for, but accounted for by the next tick.
     pub missed: u64,
     /// Times that more deadlines were missed than a tick may account for, and motion restarted.
-    pub pauses: u64,
+    #[serde(alias = "pauses")]
+    pub long_gaps: u64,
     /// Ticks that woke a whole period late or more, by cause.
     pub late_causes: BTreeMap<String, u64>,
     /// Allocations of the servo thread after the warm-up.
@@ -192,7 +193,7 @@ pub fn servo(
         report.records_lost += u64::from(!channels.records.push(snapshot.record));
         report.ticks += 1;
         report.missed += woken.missed;
-        report.pauses += u64::from(inputs.long_gap);
+        report.long_gaps += u64::from(inputs.long_gap);
         if report.ticks == WARM_UP_TICKS {
             allocations = allocation::count();
         }
