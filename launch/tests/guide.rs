@@ -2,34 +2,33 @@
 //!
 //! Source: ours. The commands of one document run in their order in one folder, so that a command may use the files of
 //! an earlier one. [`PARSED_ONLY`] lists the commands that do not run, with the reason; [`REPLACED`] shortens others.
+//! [`SERVED`] commands are interrupted once they have printed the address of their page.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use clap::Parser as _;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use palpate::cli::Cli;
 
 /// Parts of commands that are parsed and not run, with the reason.
-const PARSED_ONLY: [(&str, &str); 14] = [
-    (
-        "palpate run",
-        "a live session: live.rs and .ci/run judge it",
-    ),
-    ("palpate master", "needs a slave on another host"),
-    ("palpate slave", "needs a master on another host"),
-    ("palpate lab --script", "scripts.rs judges it"),
+const PARSED_ONLY: [(&str, &str); 12] = [
+    ("--operator evdev", "needs an input device"),
+    ("--device", "needs an input device"),
+    ("palpate master", "needs a slave; secured.rs runs both"),
+    ("palpate slave", "needs a master; secured.rs runs both"),
     ("--connect", "needs a slave on another host"),
-    ("--console", "serves a page until it is stopped"),
-    ("--person", "needs a person at a page"),
-    ("palpate recover", "needs a killed session; kept.rs has one"),
-    ("palpate bench", "measures this machine for minutes"),
-    ("atlas --out runs/atlas", "takes a minute; the sketch runs"),
-    ("palpate model detect", "takes minutes"),
+    ("--operator pointer", "a live session; live.rs runs others"),
     (
-        "trial faults",
-        "takes minutes; trial.rs runs a smaller matrix",
+        "palpate run --foxglove",
+        "a live session; live.rs runs others",
     ),
+    ("palpate bench", "measures this machine for minutes"),
+    ("palpate model detect", "takes minutes"),
+    ("trial faults-live", "live rows; faults_live.rs runs some"),
     ("palpate model condense", "takes ten seconds"),
     (
         "--against truth",
@@ -43,12 +42,18 @@ const PARSED_ONLY_WHOLE: [(&str, &str); 2] = [
     ("palpate rehearse", "serves a page at a terminal"),
 ];
 
-/// Parts of commands and their replacements before they run: shorter sessions, fewer rows, and a smaller script.
-const REPLACED: [(&str, &str); 8] = [
+/// Parts of commands that serve a page until they are stopped.
+const SERVED: [&str; 2] = ["--console", "--person"];
+
+/// Parts of commands and their replacements before they run: sessions of `run` in virtual time, shorter sessions, fewer
+/// rows, and a smaller script.
+const REPLACED: [(&str, &str); 12] = [
+    ("palpate run", "palpate lab"),
     (" --duration 20", ""),
     ("palpate lab", "palpate lab --duration 0.3 -q"),
-    // frames of a satellite must arrive, and an identification needs a touch
+    // frames of a long link must arrive, and an identification needs a touch
     ("0.3 -q --profile geo", "1 -q --profile geo"),
+    ("0.3 -q --rtt-ms 300", "1 -q --rtt-ms 300"),
     (
         "0.3 -q --rtt-ms 200 --out runs/felt",
         "1 -q --rtt-ms 200 --out runs/felt",
@@ -62,6 +67,11 @@ const REPLACED: [(&str, &str); 8] = [
         "trial delay-and-mode --duration 1 -q",
     ),
     (" --out runs/trial", " --shard 1/12 --out runs/trial"),
+    (" --out runs/faults", " --shard 1/200 --out runs/faults"),
+    (
+        " --out runs/atlas",
+        " --set charts=line --set oneway_ms=20 --set wall_npm=500 --out runs/atlas",
+    ),
     ("--script biopsy", "--script mine.toml"),
 ];
 
@@ -148,6 +158,61 @@ fn certificate_of_another_host(folder: &Path) {
     copied.expect("a certificate");
 }
 
+/// The program in a folder, with the words of a command.
+fn program(command: &str, folder: &Path) -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    program
+        .args(command.split(' ').skip(1))
+        .current_dir(folder)
+        .env("XDG_CACHE_HOME", folder)
+        .env("XDG_DATA_HOME", folder)
+        .stdin(Stdio::null());
+    program
+}
+
+/// Makes the recordings that a command reads, if they do not exist; the one to be recovered lacks its end.
+fn make_recordings(command: &str, folder: &Path) {
+    if !["palpate replay", "palpate recover"]
+        .iter()
+        .any(|begin| command.starts_with(begin))
+    {
+        return;
+    }
+    for name in command.split(' ').filter(|word| word.starts_with("runs")) {
+        let out = folder.join(name);
+        if out.exists() {
+            continue;
+        }
+        let out = if name == "runs" { "runs/first" } else { name };
+        let lab = format!("palpate lab -q --duration 1 --tissue sheet --twin sheet --out {out}");
+        let made = program(&lab, folder).output().expect("the binary starts");
+        assert!(made.status.success(), "{made:?}");
+        if command.starts_with("palpate recover") {
+            let bytes = fs::read(folder.join(out).join("recording.mcap")).expect("a recording");
+            fs::remove_dir_all(folder.join(out)).expect("removable");
+            fs::create_dir(folder.join(out)).expect("writable");
+            let part = folder.join(out).join("recording.mcap.part");
+            fs::write(part, &bytes[..bytes.len() * 2 / 3]).expect("writable");
+        }
+    }
+}
+
+/// Runs a command that serves a page, and interrupts it once it has printed the address of the page.
+fn interrupted(mut program: Command) -> Output {
+    program.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut served = program.spawn().expect("the binary starts");
+    let mut stderr = BufReader::new(served.stderr.take().expect("piped"));
+    let mut text = String::new();
+    while !text.contains("http://127.0.0.1:") && stderr.read_line(&mut text).expect("text") > 0 {}
+    kill(Pid::from_raw(served.id().cast_signed()), Signal::SIGINT).expect("not waited for yet");
+    stderr.read_to_string(&mut text).expect("text");
+    Output {
+        status: served.wait().expect("it ends"),
+        stdout: Vec::new(),
+        stderr: text.into_bytes(),
+    }
+}
+
 /// Commands that failed, of those of one document that run.
 fn failures(document: &Path, folder: &Path) -> Vec<String> {
     for (name, text) in FILES {
@@ -162,15 +227,13 @@ fn failures(document: &Path, folder: &Path) -> Vec<String> {
         if is_parsed_only(&command) {
             continue;
         }
-        let run = replaced(&command, &REPLACED);
-        let output = Command::new(env!("CARGO_BIN_EXE_palpate"))
-            .args(run.split(' ').skip(1))
-            .current_dir(folder)
-            .env("XDG_CACHE_HOME", folder)
-            .env("XDG_DATA_HOME", folder)
-            .stdin(Stdio::null())
-            .output()
-            .expect("the binary starts");
+        make_recordings(&command, folder);
+        let output = if SERVED.iter().any(|part| command.contains(part)) {
+            interrupted(program(&command, folder))
+        } else {
+            let mut program = program(&replaced(&command, &REPLACED), folder);
+            program.output().expect("the binary starts")
+        };
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
             let stdout = String::from_utf8_lossy(&output.stdout);
@@ -178,7 +241,7 @@ fn failures(document: &Path, folder: &Path) -> Vec<String> {
             let failed = failed.collect::<Vec<_>>().join("\n");
             let document = document.display();
             found.push(format!(
-                "{document}: {run}: {}: {stderr}{failed}",
+                "{document}: {command}: {}: {stderr}{failed}",
                 output.status
             ));
         }
@@ -234,5 +297,9 @@ fn every_exception_is_needed() {
         let before = |command: &String| replaced(command, &REPLACED[..at]).contains(part);
         let needed = commands.iter().any(before);
         assert!(needed, "no command needs the replacement of `{part}`");
+    }
+    for part in SERVED {
+        let needed = commands.iter().any(|command| command.contains(part));
+        assert!(needed, "no command needs `{part}`");
     }
 }

@@ -361,9 +361,13 @@ pub fn propose(link: &LinkEstimate, task: &TuneTask, atlas: &Atlas) -> Result<Pr
 
 fn impedance_reason(best: &ImpedanceRow, fits: bool, link: &LinkEstimate) -> String {
     let reason = match fits {
-        true => format!("largest of those considered whose wave channel adds at most {INERTIA_KG} kg"),
+        true => {
+            format!("largest of those considered whose wave channel adds at most {INERTIA_KG} kg")
+        }
         false => {
-            format!("smallest of those considered; even its wave channel adds more than {INERTIA_KG} kg")
+            format!(
+                "smallest of those considered; even its wave channel adds more than {INERTIA_KG} kg"
+            )
         }
     };
     format!(
@@ -445,9 +449,7 @@ fn codec(link: &LinkEstimate, reasons: &mut Vec<String>) -> &'static str {
             "off"
         }
         None => {
-            reasons.push(
-                "Loss is not known, so there is no reason for a codec.".into(),
-            );
+            reasons.push("Loss is not known, so there is no reason for a codec.".into());
             "off"
         }
     }

@@ -51,8 +51,7 @@ impl SideBalances {
                             0.5 * (before.tissue_force_n[axis] + now.tissue_force_n[axis]);
                         let received_j =
                             gained_j(now.energy_received_j[axis], before.energy_received_j[axis]);
-                        let sent_j =
-                            gained_j(now.energy_sent_j[axis], before.energy_sent_j[axis]);
+                        let sent_j = gained_j(now.energy_sent_j[axis], before.energy_sent_j[axis]);
                         received_j - sent_j + force_n * moved_m
                     })
                 });

@@ -166,7 +166,9 @@ impl SessionController {
                 let change = [update.oneway_ms, update.jitter_ms, update.loss];
                 let names = ["delay", "jitter", "loss"].iter().zip(change);
                 let parts = names.filter_map(|(name, to)| Some(format!("{name} {}", to?)));
-                let directions = update.direction.map_or("both directions", LinkDirection::name);
+                let directions = update
+                    .direction
+                    .map_or("both directions", LinkDirection::name);
                 let all: Vec<String> = parts.collect();
                 (
                     self.link(update),
