@@ -15,17 +15,12 @@ use nix::unistd::Pid;
 use palpate::cli::Cli;
 
 /// Parts of commands that are parsed and not run, with the reason.
-const PARSED_ONLY: [(&str, &str); 12] = [
+const PARSED_ONLY: [(&str, &str); 10] = [
     ("--operator evdev", "needs an input device"),
     ("--device", "needs an input device"),
     ("palpate master", "needs a slave; secured.rs runs both"),
     ("palpate slave", "needs a master; secured.rs runs both"),
     ("--connect", "needs a slave on another host"),
-    ("--operator pointer", "a live session; live.rs runs others"),
-    (
-        "palpate run --foxglove",
-        "a live session; live.rs runs others",
-    ),
     ("palpate bench", "measures this machine for minutes"),
     ("palpate model detect", "takes minutes"),
     ("trial faults-live", "live rows; faults_live.rs runs some"),
@@ -43,17 +38,25 @@ const PARSED_ONLY_WHOLE: [(&str, &str); 2] = [
 ];
 
 /// Parts of commands that serve a page until they are stopped.
-const SERVED: [&str; 2] = ["--console", "--person"];
+const SERVED: [&str; 4] = [
+    "--console",
+    "--person",
+    "--operator pointer",
+    "palpate run --foxglove",
+];
 
 /// Parts of commands and their replacements before they run: sessions of `run` in virtual time, shorter sessions, fewer
 /// rows, and a smaller script.
-const REPLACED: [(&str, &str); 12] = [
+const REPLACED: [(&str, &str); 13] = [
     ("palpate run", "palpate lab"),
     (" --duration 20", ""),
     ("palpate lab", "palpate lab --duration 0.3 -q"),
-    // frames of a long link must arrive, and an identification needs a touch
+    // frames of a long link must arrive
     ("0.3 -q --profile geo", "1 -q --profile geo"),
     ("0.3 -q --rtt-ms 300", "1 -q --rtt-ms 300"),
+    // a script has its own length
+    ("--duration 0.3 -q --script", "-q --script"),
+    // an identification needs a touch
     (
         "0.3 -q --rtt-ms 200 --out runs/felt",
         "1 -q --rtt-ms 200 --out runs/felt",

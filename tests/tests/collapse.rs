@@ -1,4 +1,4 @@
-//! Tests of sessions that drive a tissue fast and far: it lives on, or its side reports a fault and goes on after it.
+//! Tests of sessions that drive a tissue fast and far: it goes on, or its side reports a fault and goes on after it.
 
 use palpate_analysis::metrics::{self, SessionFacts, Tally, Traces};
 use palpate_analysis::summary::SafetySummary;

@@ -70,7 +70,7 @@ const SPREAD_MM: f64 = 8.0;
 const ABOVE_MM: f64 = 12.0;
 /// Time at the end of a path, and between drives \[s\].
 const STAY_S: f64 = 0.02;
-/// Depth \[mm\] and time \[s\] of the press that shows that a tissue lives, and time before it.
+/// Depth \[mm\] and time \[s\] of the press that shows that a tissue still reacts, and time before it.
 const PRESS: (f64, f64) = (3.0, 0.2);
 const REST_S: f64 = 1.0;
 /// The same of the implicit solver, which damps all motion within few of its long steps.
@@ -156,7 +156,7 @@ fn check_is_finite(tissue: &dyn Tissue, place: &str) {
 }
 
 /// Drives a tissue. Drives follow each other without a new start, and only the last press shows whether the tissue
-/// lives: a dead one stayed dead for good.
+/// still reacts: one that did not never did again.
 fn check_survives(mut subject: Subject, ticks: u64) {
     let name = subject.name;
     let fresh = Snapshot::of(subject.tissue.as_ref());

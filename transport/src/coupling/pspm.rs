@@ -37,7 +37,7 @@ const STARVED_J: f64 = 1e-5;
 /// Largest negative damping of a spring to a delayed position over `K T_rt`: `-min sin(u) / u`, at u = 4.493.
 const NEGATIVE_DAMPING: f64 = 0.217_233_628;
 
-/// Largest damping against the delayed spring \[N s/m\]: what a light handle bears at 1 kHz.
+/// Largest damping against the delayed spring \[N s/m\]: stable on a light handle at 1 kHz.
 const DAMPING_NSPM_MAX: f64 = 10.0;
 
 /// Rate at which the longest recent round trip decays \[1/s\]. It is slow, as jitter and outages recur within
