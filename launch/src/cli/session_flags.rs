@@ -510,7 +510,10 @@ mod tests {
         let link = &config.link.forward;
         assert_eq!(config.link.forward, config.link.back);
         for (text, value) in [
-            ("Roundtripinmilliseconds,halfeachway", 2.0 * link.oneway_ms),
+            (
+                "Roundtripinmilliseconds,halfineachdirection",
+                2.0 * link.oneway_ms,
+            ),
             ("Delayfrommastertoslaveinmilliseconds", link.oneway_ms),
             ("Halfwidthofthejitterinmilliseconds", link.jitter_ms),
             ("Fractionofpacketslost,0to1", link.loss),
