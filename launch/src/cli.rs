@@ -105,8 +105,7 @@ pub enum CliCommand {
     Rehearse(RehearseArgs),
     /// Many sessions, in virtual time or live: a grid or list of conditions, seeds, all cores, in shards
     #[command(after_help = "Examples:\n  \
-        palpate trial delay-and-mode --out runs/delays\n  \
-        palpate trial delay-and-mode --shard 2/8 --out runs/part-2\n  \
+        palpate trial delay-and-mode --out runs/delays\n  palpate trial delay-and-mode --shard 2/8 --out runs/part-2\n  \
         palpate trial delay-and-mode --loss 0.05 --seed 7 --json\n  \
         palpate trial merge runs/part-1 runs/part-2 --out runs/whole\n\
         \nThe same command with the same --out continues where it was interrupted. Writes trials.csv, \
@@ -122,8 +121,7 @@ pub enum CliCommand {
     /// Replay a recorded session: bit by bit, or the same hand under changed conditions
     #[command(after_help = "Examples:\n  palpate replay runs/first\n  \
         palpate replay runs/first --what-if rtt-ms=500 mode=wave --out runs/first-at-500\n  \
-        palpate replay runs/first --console\n  \
-        palpate replay runs/first runs/second --console\n  \
+        palpate replay runs/first --console\n  palpate replay runs/first runs/second --console\n  \
         palpate replay runs --console --foxglove\n\n\
         --config, --set and --seed change the configuration of the recorded hand, as --what-if does.\n\
         \nExit status: 0 only if the port traces are bit-identical, 1 if not, 2 if the recording cannot \
@@ -135,8 +133,9 @@ pub enum CliCommand {
         1 if a check failed, 2 if nothing is to recover.")]
     Recover(RecoverArgs),
     /// Stiffness of layers and lumps from recordings, with uncertainty and unidentifiable parts
-    #[command(after_help = "Example:\n  \
-        palpate identify runs/first --twin layered --out runs/first-tissue")]
+    #[command(
+        after_help = "Example:\n  palpate identify runs/first --twin layered --out runs/first-tissue"
+    )]
     Identify(IdentifyArgs),
     /// Stability and transparency over delay, jitter, impedance, stiffness, period and grip, by up to four methods
     #[command(after_help = "Examples:\n  palpate atlas --out runs/atlas\n  \
@@ -145,17 +144,17 @@ pub enum CliCommand {
         report.html. Exit 1 if the methods disagree.")]
     Atlas(AtlasArgs),
     /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket, tissue
-    #[command(after_help = "Examples:\n  palpate bench --out runs/bench\n  \
-        palpate bench --only tissue --json\n\n\
-        --config, --set and --seed apply to the part ticks, which runs a session.")]
+    #[command(
+        after_help = "Examples:\n  palpate bench --out runs/bench\n  palpate bench --only tissue --json\n\n\
+        --config, --set and --seed apply to the part ticks, which runs a session."
+    )]
     Bench(BenchArgs),
     /// Capabilities of this machine, and the command that enables each missing one
     #[command(after_help = "Example:\n  palpate doctor --json")]
     Doctor(DoctorArgs),
     /// Keys of a secured session: make them, show their fingerprint, trust another host, revoke
     #[command(after_help = "Example, on each of two hosts:\n  \
-        palpate keys new keys\n  \
-        palpate keys trust keys other-host.pem\n\
+        palpate keys new keys\n  palpate keys trust keys other-host.pem\n\
         \nThe first writes keys/host.pem, the certificate that the other host trusts. Both show the fingerprints, \
         which must be the same on both hosts.")]
     Keys {

@@ -183,15 +183,7 @@ pub fn tick(
         state.balance_spring(&context);
     }
     let mut port_axes = [PortAxis::default(); AXES];
-    let mut events = if stale { EventFlags::STALE } else { 0 };
-    if state.inbox.refused() {
-        events |= EventFlags::FRAME_REFUSED;
-    }
-    events |= match (state.fault, state.collapsed) {
-        (true, true) => EventFlags::TISSUE_COLLAPSED,
-        (true, false) => EventFlags::INVALID_READING,
-        (false, _) => 0,
-    };
+    let mut events = state.input_events(stale);
     for (axis, port) in port_axes.iter_mut().enumerate() {
         *port = if state.fault {
             state.faded_axis(&context, axis)
@@ -253,6 +245,18 @@ impl SlaveState {
             force_valid: known,
             ..*reading
         }
+    }
+
+    /// Events of the newest frame and of the reading.
+    fn input_events(&self, stale: bool) -> u32 {
+        let fault = match (self.fault, self.collapsed) {
+            (true, true) => EventFlags::TISSUE_COLLAPSED,
+            (true, false) => EventFlags::INVALID_READING,
+            (false, _) => 0,
+        };
+        EventFlags::STALE * u32::from(stale)
+            | EventFlags::FRAME_REFUSED * u32::from(self.inbox.refused())
+            | fault
     }
 
     /// Takes the newest frame. For a peer that restarted, or its successor, all sums count from 0 again, the tank keeps

@@ -68,10 +68,8 @@ impl SideState for palpate_master::MasterState {
         handle: &mut Self::Device,
     ) -> (TickRecord, HapticFrame) {
         let robot = self.inbox().newest();
-        handle.observe_halt(
-            inputs.halt,
-            (robot.sequence > 0).then_some(&robot.position_m),
-        );
+        let robot_m = (robot.sequence > 0).then_some(&robot.position_m);
+        handle.observe_halt(inputs.halt, robot_m);
         let mut reading = handle.read(inputs.device_now);
         reading.present &= !inputs.halt;
         let mut out = palpate_master::tick(params, coupling, self, inputs, &reading);

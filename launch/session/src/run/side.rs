@@ -332,11 +332,8 @@ fn master_tick(
         let mut side = MasterPipeline::new(config, state);
         Box::new(move |inputs| {
             edit_port.update_master(&mut side.state);
-            tuner.tune(
-                &mut coupling,
-                inputs.tick,
-                (inputs.device_now - Time(0)).s(),
-            );
+            let device_s = (inputs.device_now - Time(0)).s();
+            tuner.tune(&mut coupling, inputs.tick, device_s);
             let outputs = side.tick(inputs, &coupling, handle.as_mut());
             edit_port.send_from_master(&side.state, inputs.now);
             if let (Some(sampler), Some(twin)) = (&mut sampler, side.state.predictor()) {
@@ -370,11 +367,8 @@ fn slave_tick(config: &Config, cells: MonitorCells) -> Result<Prepared, RunError
         let mut side = pipeline::SidePipeline::new(config, state);
         Box::new(move |inputs| {
             let refused = edit_port.update_slave(side.state.inbox(), robot.as_mut(), inputs.now);
-            tuner.tune(
-                &mut coupling,
-                inputs.tick,
-                (inputs.device_now - Time(0)).s(),
-            );
+            let device_s = (inputs.device_now - Time(0)).s();
+            tuner.tune(&mut coupling, inputs.tick, device_s);
             let outputs = side.tick(
                 &TickInputs {
                     edit_refused: refused,
