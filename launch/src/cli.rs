@@ -133,9 +133,8 @@ pub enum CliCommand {
         1 if a check failed, 2 if nothing is to recover.")]
     Recover(RecoverArgs),
     /// Stiffness of layers and lumps from recordings, with uncertainty and unidentifiable parts
-    #[command(
-        after_help = "Example:\n  palpate identify runs/first --twin layered --out runs/first-tissue"
-    )]
+    #[command(after_help = "Example:\n  \
+        palpate identify runs/first --twin layered --out runs/first-tissue")]
     Identify(IdentifyArgs),
     /// Stability and transparency over delay, jitter, impedance, stiffness, period and grip, by up to four methods
     #[command(after_help = "Examples:\n  palpate atlas --out runs/atlas\n  \
@@ -144,10 +143,9 @@ pub enum CliCommand {
         report.html. Exit 1 if the methods disagree.")]
     Atlas(AtlasArgs),
     /// Measure this machine: a tick's cost, timer jitter, bus latency beside a raw socket, tissue
-    #[command(
-        after_help = "Examples:\n  palpate bench --out runs/bench\n  palpate bench --only tissue --json\n\n\
-        --config, --set and --seed apply to the part ticks, which runs a session."
-    )]
+    #[command(after_help = "Examples:\n  palpate bench --out runs/bench\n  \
+        palpate bench --only tissue --json\n\n\
+        --config, --set and --seed apply to the part ticks, which runs a session.")]
     Bench(BenchArgs),
     /// Capabilities of this machine, and the command that enables each missing one
     #[command(after_help = "Example:\n  palpate doctor --json")]
