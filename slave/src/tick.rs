@@ -254,9 +254,9 @@ impl SlaveState {
             (true, false) => EventFlags::INVALID_READING,
             (false, _) => 0,
         };
-        EventFlags::STALE * u32::from(stale)
-            | EventFlags::FRAME_REFUSED * u32::from(self.inbox.refused())
-            | fault
+        fault
+            | (EventFlags::STALE * u32::from(stale))
+            | (EventFlags::FRAME_REFUSED * u32::from(self.inbox.refused()))
     }
 
     /// Takes the newest frame. For a peer that restarted, or its successor, all sums count from 0 again, the tank keeps
