@@ -36,4 +36,27 @@ impl RegionShape {
             Self::Ball { centre_m, radius_m } => (at_m - centre_m).norm() <= radius_m,
         }
     }
+
+    /// True if a cell with these corners \[m\] is inside but for its border, false if it is outside. None if it may be
+    /// both.
+    #[must_use]
+    pub fn contains_cell(&self, corners_m: &[Vec3; 8]) -> Option<bool> {
+        let low_m = corners_m.iter().fold(corners_m[0], |a, b| a.inf(b));
+        let high_m = corners_m.iter().fold(corners_m[0], |a, b| a.sup(b));
+        let (inside, outside) = match *self {
+            Self::All => (true, false),
+            Self::Layer { from_m, to_m } => (
+                from_m <= low_m.z && high_m.z <= to_m,
+                high_m.z <= from_m || to_m <= low_m.z,
+            ),
+            Self::Ball { centre_m, .. } => {
+                let nearest_m = centre_m.sup(&low_m).inf(&high_m);
+                (
+                    corners_m.iter().all(|corner_m| self.contains(corner_m)),
+                    !self.contains(&nearest_m),
+                )
+            }
+        };
+        (inside || outside).then_some(inside)
+    }
 }

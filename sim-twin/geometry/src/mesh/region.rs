@@ -37,32 +37,20 @@ impl RegionFractions {
             starts: vec![0],
             entries: Vec::new(),
         };
-        let mut counts = vec![0.0; regions.len()];
-        let total = f64::from(samples).powi(3);
         for cell in 0..mesh.cells.len() {
-            counts.fill(0.0);
             let corners_m = mesh.corners_m(cell);
-            for sample in 0..samples.pow(3) {
-                let index = [
-                    sample % samples,
-                    sample / samples % samples,
-                    sample / samples.pow(2),
-                ];
-                let local = index.map(|i| (2.0 * f64::from(i) + 1.0) / f64::from(samples) - 1.0);
-                let at_m = interpolated(&corners_m, local);
-                let found = regions.iter().rposition(|r| r.shape.contains(&at_m));
-                let Some(region) = found else {
+            if let Some(region) = covering(regions, &corners_m) {
+                shares.entries.push((region, 1.0));
+            } else {
+                let fractions = sampled(regions, &corners_m, samples).map_err(|at_m| {
                     let at_m = at_m.as_slice();
-                    return Err(Defect::from_text(format!(
+                    Defect::from_text(format!(
                         "cell {cell} has a part in no region, at {at_m:?} m"
-                    )));
-                };
-                counts[region] += 1.0;
+                    ))
+                })?;
+                let present = fractions.into_iter().enumerate();
+                shares.entries.extend(present.filter(|(_, f)| *f > 0.0));
             }
-            let present = counts.iter().enumerate().filter(|&(_, &count)| count > 0.0);
-            shares
-                .entries
-                .extend(present.map(|(region, &count)| (region, count / total)));
             shares.starts.push(shares.entries.len());
         }
         Ok(shares)
@@ -115,6 +103,31 @@ impl RegionFractions {
         let moduli = self.moduli(regions, mixing);
         moduli.into_iter().enumerate().map(mean).collect()
     }
+}
+
+/// Region that covers the whole of a cell, if its shape says so without samples.
+fn covering(regions: &[Region], corners_m: &[Vec3; 8]) -> Option<usize> {
+    let mut sides = regions.iter().map(|r| r.shape.contains_cell(corners_m));
+    let last = sides.rposition(|side| side != Some(false))?;
+    (regions[last].shape.contains_cell(corners_m) == Some(true)).then_some(last)
+}
+
+/// Fractions of all regions in a cell from `samples`^3 samples, or a sample \[m\] that lies in no region.
+fn sampled(regions: &[Region], corners_m: &[Vec3; 8], samples: u32) -> Result<Vec<f64>, Vec3> {
+    let mut counts = vec![0.0; regions.len()];
+    for sample in 0..samples.pow(3) {
+        let index = [
+            sample % samples,
+            sample / samples % samples,
+            sample / samples.pow(2),
+        ];
+        let local = index.map(|i| (2.0 * f64::from(i) + 1.0) / f64::from(samples) - 1.0);
+        let at_m = interpolated(corners_m, local);
+        let found = regions.iter().rposition(|r| r.shape.contains(&at_m));
+        counts[found.ok_or(at_m)?] += 1.0;
+    }
+    let total = f64::from(samples).powi(3);
+    Ok(counts.into_iter().map(|count| count / total).collect())
 }
 
 /// Position at local coordinates in `[-1, 1]` of a cell.
@@ -181,6 +194,33 @@ mod tests {
             }
             let exact_m3 = 4.0 / 3.0 * std::f64::consts::PI * 0.015_f64.powi(3);
             prop_assert!((volume_m3 / exact_m3 - 1.0).abs() < bound(0.015, 0.00125), "{volume_m3}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn covered_cell_has_the_fractions_of_its_samples(
+            x in -0.01..0.11_f64, y in -0.01..0.11_f64, z in -0.01..0.11_f64,
+            radius_m in 0.001..0.08_f64, height_m in 0.01..0.09_f64,
+        ) {
+            let mesh = cube(6);
+            let shapes = [
+                RegionShape::All,
+                RegionShape::Layer { from_m: height_m, to_m: 0.1 },
+                RegionShape::Ball { centre_m: Vec3::new(x, y, z), radius_m },
+            ];
+            let regions = shapes.map(|shape| Region { shape, material: material(5e3) });
+            let mut covered = 0;
+            for cell in 0..mesh.cells.len() {
+                let corners_m = mesh.corners_m(cell);
+                if let Some(region) = covering(&regions, &corners_m) {
+                    covered += 1;
+                    let mut whole = vec![0.0; 3];
+                    whole[region] = 1.0;
+                    prop_assert_eq!(sampled(&regions, &corners_m, 5).unwrap(), whole);
+                }
+            }
+            prop_assert!(covered > 0);
         }
     }
 
