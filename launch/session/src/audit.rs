@@ -198,8 +198,8 @@ impl Auditor {
             let judge = self
                 .judge
                 .get_or_insert_with(|| Judge::new(at_ns, stretch_ns));
-            self.master.charge_instant(at_ns, &mut judge.energy_in);
-            self.slave.charge_instant(at_ns, &mut judge.energy_out);
+            self.master.add_instant(at_ns, &mut judge.energy_in);
+            self.slave.add_instant(at_ns, &mut judge.energy_out);
             judge.instant(at_ns);
         }
     }
@@ -229,7 +229,7 @@ impl Port {
     }
 
     /// Adds every event of one instant to `sum`.
-    fn charge_instant(&mut self, at_ns: i64, sum: &mut EnergySum) {
+    fn add_instant(&mut self, at_ns: i64, sum: &mut EnergySum) {
         while let Some(event) = self.waiting.pop_front_if(|event| event.at_ns == at_ns) {
             sum.add(&event.energy_j);
         }

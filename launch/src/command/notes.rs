@@ -1,4 +1,4 @@
-//! Notes before a command: deprecated keys in its scenes, configurations and trials.
+//! Notes before a command: deprecated keys in its scenes, scripts, configurations and trials.
 //!
 //! Source: ours.
 
@@ -18,6 +18,14 @@ pub fn notes(command: &CliCommand) -> Vec<String> {
     let mut found = config_notes(command);
     for scene in scenes(command) {
         found.extend(with_source(&scene, lab::scene_notes(&scene)));
+    }
+    if let Some(script) = session(command).and_then(|flags| flags.method.script)
+        && let Ok(text) = files::read_text(Path::new(&script))
+    {
+        found.extend(with_source(
+            &script,
+            keys::script_note(&text).into_iter().collect(),
+        ));
     }
     found
 }
@@ -67,6 +75,9 @@ fn config_notes(command: &CliCommand) -> Vec<String> {
                 found.extend(with_source(&source, file::key_notes(&text)));
             }
             found
+        }
+        CliCommand::Atlas(arguments) => {
+            super::atlas::axes(arguments).map_or_else(|_| Vec::new(), |axes| axes.notes)
         }
         _ => session(command).map_or_else(Vec::new, |flags| {
             flag_notes(flags.config.as_deref(), &[("--set", &flags.set)])

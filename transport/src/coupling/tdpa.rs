@@ -95,7 +95,8 @@ impl Method for Tdpa {
         } else {
             let relayed_n = port.inputs.relayed_force_n(port.handle.axis);
             ForceDemand::from_force(
-                relayed_n + charging_friction_n(port, port.inputs.params.tdpa_charge_n_max),
+                relayed_n
+                    + charging_friction_n(port, port.inputs.params.tdpa_charging_friction_n_max),
             )
         };
         self.with_impedance_controller(demand, port)
