@@ -367,7 +367,8 @@ pub struct TissueView<'a> {
     /// Changes of the topology, in order: those by an edit, if one came after the last step of more than zero seconds,
     /// otherwise those by instruments in that step.
     pub changes: &'a [TopologyChange],
-    /// Number of the edit to which these changes belong; changes of one edit are undone together. 0 for tissue without instruments.
+    /// Number of the edit to which these changes belong; changes of one edit are undone together. 0 for tissue without
+    /// instruments.
     pub edit_number: u32,
 }
 

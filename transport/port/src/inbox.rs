@@ -133,8 +133,8 @@ impl Inbox {
     /// frame, they may run ahead of the times of arrival by at most [`DELAY_CHANGE_MAX`].
     fn passed_s(&self, frame: &HapticFrame, received: Time) -> f64 {
         let (first_sent, first_received) = self.first;
-        let counted = self.latest_sent - first_sent;
-        let most_s = 1.01 * (received - first_received).s() + DELAY_CHANGE_MAX.s() - counted.s();
+        let credited = self.latest_sent - first_sent;
+        let most_s = 1.01 * (received - first_received).s() + DELAY_CHANGE_MAX.s() - credited.s();
         let sent_s = (Time(frame.sent_ns) - self.latest_sent).s().min(most_s);
         let counted_s = (frame.sequence - self.newest.sequence) as f64 * PERIOD.s();
         sent_s.max(counted_s).max((received - self.received).s())

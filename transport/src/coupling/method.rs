@@ -80,7 +80,8 @@ pub struct CouplingInputs<'a> {
 
 impl CouplingInputs<'_> {
     /// Damping of the robot's controller on one axis \[N s/m\]: the wave impedance b if the robot is matched to it,
-    /// otherwise the controller's own damping `own_nspm`. Its stiffness is constant over the session ([`CouplingParams::robot_stiffness_npm`]).
+    /// otherwise the controller's own damping `own_nspm`. Its stiffness is constant over the session
+    /// ([`CouplingParams::robot_stiffness_npm`]).
     #[must_use]
     pub fn robot_damping_nspm(&self, axis: usize, own_nspm: f64) -> f64 {
         let matched =

@@ -157,7 +157,7 @@ pub fn parse(text: &str) -> Result<Vec<AtlasPoint>, String> {
         let renamed = AtlasChart::RENAMED
             .iter()
             .find(|(former, _)| *former == value);
-        let value = renamed.map_or(value, |(_, now)| now);
+        let value = renamed.map_or(value, |(_, now)| *now);
         let at = names.iter().position(|known| known == value);
         let chart = at.map(|at| AtlasChart::ALL[at]);
         let chart = chart.ok_or_else(|| match value {

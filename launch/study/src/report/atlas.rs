@@ -1,4 +1,4 @@
-//! Page of the atlas: five charts with the estimates of all ways, and all numbers.
+//! Page of the atlas: five charts with the estimates of all methods, and all numbers.
 //!
 //! Source: ours.
 
@@ -16,9 +16,9 @@ pub fn render(points: &[AtlasPoint]) -> String {
     let sum = |of: fn(&ChartAgreement) -> usize| all.iter().flatten().map(of).sum::<usize>();
     let worst = all.iter().flatten().map(|all| all.worst).reduce(f64::max);
     let lead = format!(
-        "Limits of the stiffness of a wall, of its displayed stiffness through a chain, of the delay of direct coupling, and of the \
-         wave impedance: each by formula, by a sweep over frequency, by the roots of the sampled loop or by running it. \
-         {} of {} points were found in at least three ways, which differ by {} at most; {} are beyond their bar.",
+        "Stiffest wall, displayed stiffness of a wall, longest delay of direct coupling, and largest wave impedance: each \
+         by formula, by a sweep over frequency, by the roots of the sampled loop or by simulation. {} of {} points have \
+         estimates by at least three methods, which differ by {} at most; {} points are beyond their tolerance.",
         sum(|all| all.three_ways),
         points.len(),
         with_unit(worst.map(|worst| 1e2 * worst), "%"),
@@ -53,7 +53,7 @@ pub fn render(points: &[AtlasPoint]) -> String {
 /// Quantity of a point, if it is known.
 type Quantity = fn(&AtlasPoint) -> Option<f64>;
 
-/// Estimates of one way over a quantity, for the points of a chart that `key` selects.
+/// Estimates of one method over a quantity, for the points of a chart that `key` selects.
 fn over(
     x: Quantity,
     points: &[AtlasPoint],
