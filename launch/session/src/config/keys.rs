@@ -1,13 +1,10 @@
 //! Renamed keys of the configuration: an old name is read for one version, with a note that names the new one.
 //!
-//! Source: ours. One table serves files, `--set`, recordings and trials; [`palpate_scene::keys`] applies it. The
-//! renamed post-condition is an alias in [`super::postcondition`]; here is only its note.
+//! Source: ours. One table serves files, `--set`, recordings and trials; [`palpate_scene::keys`] applies it.
 
 use palpate_scene::keys::{self, MovedKey};
 use serde::de::DeserializeOwned;
-use toml::{Table, Value};
-
-use super::postcondition::RENAMED_POSTCONDITION;
+use toml::Table;
 
 /// Old dotted path and new name of each renamed key.
 const RENAMED: [MovedKey; 15] = [
@@ -50,28 +47,8 @@ pub fn notes(text: &str, inside: &[&str]) -> Vec<String> {
     let table = toml::from_str::<Table>(text);
     table.map_or_else(
         |_| Vec::new(),
-        |mut table| {
-            let mut found = keys::rename(&mut table, &RENAMED, inside);
-            found.extend(postcondition_note(&table));
-            found
-        },
+        |mut table| keys::rename(&mut table, &RENAMED, inside),
     )
-}
-
-/// Note on the former name of a post-condition in a script, TOML or JSON; none if the text is neither.
-#[must_use]
-pub fn script_note(text: &str) -> Option<String> {
-    let table = toml::from_str::<Table>(text).ok();
-    let table = table.or_else(|| serde_json::from_str(text).ok());
-    postcondition_note(&table?)
-}
-
-fn postcondition_note(table: &Table) -> Option<String> {
-    let (former, now) = RENAMED_POSTCONDITION;
-    let after = table.get("after")?.as_array()?;
-    let is_former = |one: &Value| one.get("kind").and_then(Value::as_str) == Some(former);
-    let found = after.iter().any(is_former);
-    found.then(|| format!("the post-condition `{former}` is now `{now}`"))
 }
 
 /// Present path of a field.
@@ -120,23 +97,6 @@ mod tests {
             );
             assert_eq!(notes(&format!("{now} = {value}"), &WHOLE), [""; 0]);
         }
-    }
-
-    #[test]
-    fn former_postcondition_is_read_and_noted() {
-        let toml = "[[after]]\nkind = \"ledger\"\nshare_max = 0.5\n";
-        let json = r#"{"after": [{"kind": "ledger", "share_max": 0.5}]}"#;
-        let now = toml.replace("ledger", "energy-balance");
-        let read = |text| Config::parse(text, "after.toml").expect("a post-condition");
-        assert_eq!(read(toml).after.len(), 1);
-        assert_eq!(read(toml), read(&now));
-        let wanted = "the post-condition `ledger` is now `energy-balance`".to_owned();
-        assert_eq!(notes(toml, &WHOLE), [wanted.clone()]);
-        assert_eq!(
-            [toml, json].map(script_note),
-            [Some(wanted.clone()), Some(wanted)]
-        );
-        assert_eq!(script_note(&now), None);
     }
 
     #[test]

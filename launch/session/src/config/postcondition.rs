@@ -84,6 +84,7 @@ pub enum PostconditionKind {
         most_n: f64,
     },
     /// The energy balance of the tissue closes.
+    // the former name is read for one version
     #[serde(alias = "ledger")]
     EnergyBalance {
         /// Largest fraction of the exchanged energy that may remain unexplained.
@@ -98,9 +99,6 @@ pub enum PostconditionKind {
         to: String,
     },
 }
-
-/// Former and present name of the renamed post-condition; the former one is read for one version.
-pub(super) const RENAMED_POSTCONDITION: (&str, &str) = ("ledger", "energy-balance");
 
 /// Name of the time before the first step, for `undone`.
 pub const START_OF_SCRIPT: &str = "start";
