@@ -116,8 +116,8 @@ pub struct MethodArgs {
     #[arg(long, value_name = "SCENE", alias = "towards")]
     pub morph_to: Option<String>,
     /// Tissue model of the twin: `fem` for layers, `idms` for springs, `implicit` for a mesh file or a block with
-    /// `method = "implicit"`, in virtual time only. It selects a built-in scene of this model, or must be the
-    /// model of the scene of `--twin` [default: fem]
+    /// `method = "implicit"`, in virtual time only. It selects a built-in scene of this model; with `--twin`
+    /// it must be the model of that scene [default: fem]
     #[arg(long, value_name = "METHOD", value_parser = ["fem", "idms", "implicit"])]
     pub method: Option<String>,
     /// Script that the simulated operator follows, with its scene, tool and post-conditions: a built-in one
