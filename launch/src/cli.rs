@@ -138,7 +138,7 @@ pub enum CliCommand {
     Identify(IdentifyArgs),
     /// Stability and transparency over delay, jitter, impedance, stiffness, period and grip, by up to four methods
     #[command(after_help = "Examples:\n  palpate atlas --out runs/atlas\n  \
-        palpate atlas --set charts=line --set oneway_ms=[20,200] --set wall_npm=500 --json\n\
+        palpate atlas --set charts=displayed --set oneway_ms=[20,200] --set wall_npm=500 --json\n\
         \nIn JSON a limit is a number, \"unbounded\" if none was found, or null if it is unknown. Writes atlas.csv and \
         report.html. Exit 1 if the methods disagree.")]
     Atlas(AtlasArgs),
@@ -277,8 +277,8 @@ pub struct SideArgs {
         conflicts_with = "listen"
     )]
     pub connect: Vec<String>,
-    /// Endpoints to listen on, zenoh style: the UDP one, then the TCP or TLS one [default: listen on
-    /// network.port and the next on this host (slave), connect to them (master)]
+    /// Endpoints to listen on, zenoh style: the UDP one, then the TCP or TLS one [default: the
+    /// slave listens on network.port and the next port of this host, and the master connects to them]
     #[arg(long, value_name = "ENDPOINT", value_delimiter = ',')]
     pub listen: Vec<String>,
     /// Keys of the session.

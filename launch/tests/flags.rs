@@ -226,3 +226,47 @@ fn renamed_scene_keys_work_and_warn() {
     );
     assert!(out.join("summary.json").exists(), "{stderr}");
 }
+
+#[test]
+fn renamed_charts_and_postconditions_are_read_and_warn() {
+    let (status, stderr) =
+        status_and_stderr(&["atlas", "--set", "charts=line", "--set", "wall_npm=0"]);
+    assert_eq!(status, Some(2), "{stderr}");
+    assert!(
+        stderr.contains("the chart `line` is now `displayed`") && stderr.contains("0 points"),
+        "{stderr}"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let step =
+        "[[step]]\nname = \"feel\"\nkind = \"press\"\nsite_m = [0.0, 0.0]\ndepth_m = 0.002\n";
+    let json = r#"{"step": [{"name": "feel", "kind": "press", "site_m": [0.0, 0.0], "depth_m": 0.002}],
+        "after": [{"kind": "ledger"}]}"#;
+    let note = "the post-condition `ledger` is now `energy-balance`";
+    for (name, script, is_noted) in [
+        (
+            "former.toml",
+            format!("{step}[[after]]\nkind = \"ledger\"\n"),
+            true,
+        ),
+        ("former.json", json.to_owned(), true),
+        (
+            "now.toml",
+            format!("{step}[[after]]\nkind = \"energy-balance\"\n"),
+            false,
+        ),
+    ] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, script).expect("a file");
+        let (status, stderr) = status_and_stderr(&[
+            "rehearse",
+            "--script",
+            text(&file),
+            "--twin",
+            "no-such-scene",
+        ]);
+        assert_eq!(status, Some(2), "{stderr}");
+        // the script is accepted: only its scene does not exist
+        assert!(stderr.contains("no scene is called"), "{stderr}");
+        assert_eq!(stderr.contains(note), is_noted, "{stderr}");
+    }
+}

@@ -73,7 +73,7 @@ const REPLACED: [(&str, &str); 13] = [
     (" --out runs/faults", " --shard 1/200 --out runs/faults"),
     (
         " --out runs/atlas",
-        " --set charts=line --set oneway_ms=20 --set wall_npm=500 --out runs/atlas",
+        " --set charts=displayed --set oneway_ms=20 --set wall_npm=500 --out runs/atlas",
     ),
     ("--script biopsy", "--script mine.toml"),
 ];

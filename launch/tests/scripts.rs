@@ -143,7 +143,7 @@ label = "vessel"
 kind = "force"
 most_n = 2.0
 [[after]]
-kind = "ledger"
+kind = "energy-balance"
 [[after]]
 kind = "same-topology"
 "#;
@@ -209,7 +209,10 @@ fn failed_postcondition_is_reported() {
             "kind = \"undone\"\nto = \"start\"",
             "topology equals that after `start`",
         ),
-        ("kind = \"ledger\"\nshare_max = 0.0", "unexplained share"),
+        (
+            "kind = \"energy-balance\"\nshare_max = 0.0",
+            "unexplained share",
+        ),
     ] {
         let done = rehearse(&after(&format!("[[after]]\n{condition}")));
         let failed = failed(&done);

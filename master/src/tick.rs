@@ -108,8 +108,8 @@ impl TickContext<'_> {
         inbox.coupling_inputs(self.coupling, schedule.impedance_nspm, self.inputs)
     }
 
-    /// True if the force on the hand fades: during a pause or a limit cycle, or without a hand. It also fades if
-    /// frames are stale and it follows the force or the position of the other side.
+    /// True if the force on the hand fades: after a long gap of ticks, in a limit cycle, or without a hand. It also
+    /// fades if frames are stale and the mode relays a force.
     fn force_fades(&self) -> bool {
         let relayed = self.stale && self.coupling.mode.relays_force();
         self.inputs.long_gap || self.cycling || !self.reading.present || relayed
@@ -234,7 +234,7 @@ pub fn tick(
 
 impl MasterState {
     /// Accounts for the work of the force that was held since the last tick; latches a fault if the reading
-    /// is not usable, and clears one by the command after a usable reading.
+    /// is not usable. A usable reading with the command to clear the fault ends it.
     fn accept_reading(
         &mut self,
         mode: Mode,
@@ -329,7 +329,7 @@ impl MasterState {
         self.tank.receive_within(peer_sent_j, active_j_max)
     }
 
-    /// Event flag of a retune, while returning waves still carry the former epoch.
+    /// Flag [`EventFlags::RETUNING`] while received waves still have the former wave impedance, otherwise 0.
     fn retuning(&self, mode: Mode) -> u32 {
         let newest = self.inbox.newest();
         let epoch_is_old = newest.sequence > 0 && newest.impedance_epoch != self.schedule.epoch;

@@ -364,10 +364,11 @@ pub struct TissueView<'a> {
     /// Hash of the topology: equal for two instances of a tissue with the same nodes, links and pins. None for tissue
     /// without [`TissueCaps::instruments`].
     pub topology_hash: Option<u64>,
-    /// Changes by instruments in the last step that took time, in order; changes by an edit, if it came
-    /// after that step.
+    /// Changes of the topology, in order: those by an edit, if one came after the last step of more than zero seconds,
+    /// otherwise those by instruments in that step.
     pub changes: &'a [TopologyChange],
-    /// Number of the edit of these changes; changes of one edit are undone together. 0 for tissue without instruments.
+    /// Number of the edit to which these changes belong; changes of one edit are undone together. 0 for tissue without
+    /// instruments.
     pub edit_number: u32,
 }
 

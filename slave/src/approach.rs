@@ -7,7 +7,8 @@
 //!   stiffest declared wall as K;
 //! - *drive*: no force drives the robot beyond the speed limit, so a stretched servo does not throw it;
 //! - *yield*: if the measured force will pass its limit within the time of a reaction, the servo's spring is released.
-//!   In a hold it is released by the rise of that force, because the rest balances the contact.
+//!   A robot that holds its position releases only the expected rise of that force: the present force must stay, as it
+//!   balances the contact.
 
 use palpate_transport::{AXES, Axes};
 

@@ -78,7 +78,8 @@ pub struct SlaveState {
     robot_port: RobotPort,
     approach: Approach,
     inbox: Inbox,
-    fading_n: Axes,
+    /// Force of the servo in the last tick, which fades during a fault \[N\].
+    servo_n: Axes,
     /// Velocity of the port in the last tick \[m/s\].
     port_mps: Axes,
     closed: bool,
@@ -161,7 +162,7 @@ pub fn tick(
     let servo = ServoState {
         port_m: state.port_position_m,
         port_mps: state.port_mps,
-        force_n: state.fading_n,
+        force_n: state.servo_n,
     };
     state
         .approach
@@ -407,7 +408,7 @@ impl SlaveState {
         events |= tank_events;
         self.port_position_m[axis] += velocity_mps * dt_s;
         self.port_mps[axis] = velocity_mps;
-        self.fading_n[axis] = force_n;
+        self.servo_n[axis] = force_n;
         let moved = SlavePortMotion {
             axis,
             velocity_mps,
@@ -428,7 +429,8 @@ impl SlaveState {
         }
     }
 
-    /// Limits velocity and force by the range of the force and the tank.
+    /// Limits the velocity of the port so that the force of the servo stays in its range and the energy tank can pay.
+    /// Returns velocity \[m/s\], force \[N\], and the bits of [`EventFlags`] of what acted.
     fn limit_by_energy(
         &self,
         context: &TickContext<'_>,
@@ -475,11 +477,11 @@ impl SlaveState {
 
     /// One axis during a latched fault: the port stands still, and the force fades to damping.
     fn faded_axis(&mut self, context: &TickContext<'_>, axis: usize) -> PortAxis {
-        let (velocity, fading_n) = (context.reading.velocity_mps[axis], self.fading_n[axis]);
+        let (velocity, fading_n) = (context.reading.velocity_mps[axis], self.servo_n[axis]);
         let guard = &context.params.guard;
         let (force_n, remaining_n) =
             guard.fault_force(axis, fading_n, velocity, context.inputs.dt_s);
-        self.fading_n[axis] = remaining_n;
+        self.servo_n[axis] = remaining_n;
         self.stopped_axis(context, axis, force_n)
     }
 

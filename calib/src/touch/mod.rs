@@ -158,10 +158,10 @@ pub struct Identification {
     pub bins: Vec<ForceBin>,
     /// Root mean square of the force's misfit before and after \[N\].
     pub misfit_n: [f64; 2],
-    /// Misfit after the fit over that explained by noise, at least 1; uncertainties grow by it.
+    /// Ratio of the misfit after the fit to the misfit that noise explains, at least 1; uncertainties grow by it.
     pub excess: f64,
-    /// Fraction of the record that no fit could follow although it followed the rest of the same touches,
-    /// 0 to 1; it does not count in the excess.
+    /// Fraction of the record that the fit could not follow, although it followed the rest of the same touches, 0 to 1.
+    /// The excess does not include it.
     pub excluded_share: f64,
     /// Number of runs of the model.
     pub runs: u32,

@@ -105,7 +105,7 @@ pub fn measure(evidence: &Evidence<'_>) -> (Summary, Audit) {
 /// Motion of a robot that is not enabled, beyond its stopping distance and its yield, that is accepted \[mm\].
 const MOTION_MM_MAX: f64 = 0.5;
 
-/// Share of a limit of the robot up to which it counts as kept.
+/// Fraction of a limit of the robot up to which the limit counts as kept.
 const LIMIT_SHARE: f64 = 1.1;
 
 /// Adds the extremes of the robot to a summary, and returns the limits of its session.

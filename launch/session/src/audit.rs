@@ -1,7 +1,7 @@
 //! Passivity audit: channel energy recomputed from the logged port signals alone.
 //!
-//! Source: teleop E1 and section 7 ("independent recomputation from logged ports"). This file
-//! calls no controller code, so an error in a controller cannot hide here.
+//! Source: teleop E1 and section 7 ("independent recomputation from logged ports"). This file calls no controller code,
+//! so an error in a controller cannot hide here.
 //!
 //! Per axis, with F the port force \[N\] and x the port position \[m\] of tick k:
 //! - the master's device applies F over the next interval, or until it releases F at h:
@@ -9,9 +9,8 @@
 //! - the slave computes F with x of the interval that ends now: out += F(k) (x(k) - x(k-1));
 //! - E = in - out \[J\], zero at the start, and a passive channel keeps E >= 0 at every instant.
 //!
-//! Events of both sides are taken in time order on the master's clock; those of one instant count
-//! together. An error of the clock offset below the one-way delay moves a delivery past no frame
-//! that it could depend on, so the verdict stays sound.
+//! Events of both sides are taken in time order on the master's clock; those of one instant count together. An error
+//! of the clock offset below the one-way delay moves no delivery of energy past a frame on which it could depend.
 
 use std::collections::VecDeque;
 
@@ -198,8 +197,8 @@ impl Auditor {
             let judge = self
                 .judge
                 .get_or_insert_with(|| Judge::new(at_ns, stretch_ns));
-            self.master.charge_instant(at_ns, &mut judge.energy_in);
-            self.slave.charge_instant(at_ns, &mut judge.energy_out);
+            self.master.add_instant(at_ns, &mut judge.energy_in);
+            self.slave.add_instant(at_ns, &mut judge.energy_out);
             judge.instant(at_ns);
         }
     }
@@ -229,7 +228,7 @@ impl Port {
     }
 
     /// Adds every event of one instant to `sum`.
-    fn charge_instant(&mut self, at_ns: i64, sum: &mut EnergySum) {
+    fn add_instant(&mut self, at_ns: i64, sum: &mut EnergySum) {
         while let Some(event) = self.waiting.pop_front_if(|event| event.at_ns == at_ns) {
             sum.add(&event.energy_j);
         }

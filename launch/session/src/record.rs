@@ -6,14 +6,12 @@
 //! the signals for viewers, at the full rate, in frame `world`, under the names of the bus. `/palpate/edits` has the edit
 //! batches of the master's twin with their time, if there are any. Metadata records named `palpate.change` hold
 //! changes of the coupling from a console, with the side and its first tick; those named `palpate.cut` name a side
-//! whose records end early, with its last tick. Log times
-//! and stamps count from 1970, as ROS does: the tick's own time, which [`TickRecord`] has beside it, plus
-//! [`RecordingHeader::epoch_ns`].
+//! whose records end early, with its last tick. Log times and stamps count from 1970, as ROS does: the tick's own time,
+//! which [`TickRecord`] has beside it, plus [`RecordingHeader::epoch_ns`].
 //!
-//! A chunk is closed at least every half second of records, so a killed session loses no more.
-//! Writing a chunk can take milliseconds: a [`Recorder`] belongs on a separate thread that
-//! drains a ring, never on a servo thread. [`read()`] tolerates a missing end; [`merge`] joins the
-//! parts of two hosts; [`topic`] lists the topics of a tick.
+//! A chunk is closed at least every half second of records, so a killed session loses no more. Writing a chunk can take
+//! milliseconds: a [`Recorder`] belongs on a separate thread that drains a ring, never on a servo thread. [`read()`]
+//! tolerates a missing end; [`merge`] joins the parts of two hosts; [`topic`] lists the topics of a tick.
 
 mod bag;
 mod file;

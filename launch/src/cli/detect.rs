@@ -11,7 +11,7 @@ use super::OverwriteArgs;
 pub struct DetectArgs {
     /// Scene: a built-in one, or a .toml file; a block with an `[[inclusion]]`
     pub scene: String,
-    /// Standard deviation of a force reading, as a share of the force
+    /// Standard deviation of a force reading, as a fraction of the force
     #[arg(long, default_value_t = 0.02, allow_negative_numbers = true)]
     pub noise: f64,
     /// Depth of a press in mm

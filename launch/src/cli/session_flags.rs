@@ -17,7 +17,7 @@ use palpate_session::{files, input};
 use palpate_study::trial::field;
 use palpate_study::trial::overrides::FieldAssignment;
 
-const LINK: &str = "Network, both ways unless said otherwise";
+const LINK: &str = "Simulated network, both ways unless said otherwise";
 const METHOD: &str = "Coupling, tissue and operator";
 
 /// All flags of a session.
@@ -50,8 +50,8 @@ pub struct LinkArgs {
     /// A network by name; the other flags of the network override it
     #[arg(long, value_name = "NAME", value_parser = profile_parser())]
     pub profile: Option<String>,
-    /// A recorded network: a file of lines `at_s,oneway_ms,loss` under such a first line; an error names the
-    /// permitted columns. Missing columns are set by the flags
+    /// A recorded network: a CSV file whose first line names its columns, such as `at_s,oneway_ms,loss`; an error
+    /// names the permitted ones. The flags set missing columns
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub trace: Option<PathBuf>,
@@ -84,8 +84,7 @@ pub struct LinkArgs {
     /// Rate limit in kbit/s [default: none]
     #[arg(long, value_name = "KBPS", allow_negative_numbers = true, value_parser = within(1.0, 1e8, "1 to 100000000 kbit/s"))]
     pub rate_kbps: Option<f64>,
-    /// The link works for the first and is cut for the second number of seconds, again and again
-    /// [default: never cut]
+    /// Outages: the link works for ON_S seconds and is cut for OFF_S seconds, in turn [default: never cut]
     #[arg(long, value_name = "ON_S,OFF_S", allow_hyphen_values = true, value_parser = outage)]
     pub outage: Option<String>,
 }
@@ -95,7 +94,7 @@ pub struct LinkArgs {
 #[command(next_help_heading = METHOD)]
 pub struct MethodArgs {
     /// Coupling method; all but direct and iss are passive [default: auto, which relays the remote force while
-    /// the round trip is a few ms and the twin was not identified, and else is mmt]
+    /// the round trip is a few ms and the twin has little correction at the touched place, and otherwise is mmt]
     #[arg(long, value_name = "MODE", value_parser = Mode::ALL.map(Mode::name))]
     pub mode: Option<String>,
     /// Wave impedance b in N s/m [default: 10]
@@ -116,9 +115,9 @@ pub struct MethodArgs {
     // the former name is read for one version
     #[arg(long, value_name = "SCENE", alias = "towards")]
     pub morph_to: Option<String>,
-    /// Tissue model of the twin: `fem` for a scene with layers, `idms` for one of springs, `implicit` for
-    /// one of a mesh file or with `method = "implicit"`, in virtual time; refused if the twin's scene has
-    /// another, and without `--twin` it selects a scene [default: fem]
+    /// Tissue model of the twin: `fem` for layers, `idms` for springs, `implicit` for a mesh file or a block with
+    /// `method = "implicit"`, in virtual time only. It selects a built-in scene of this model; with `--twin`
+    /// it must be the model of that scene [default: fem]
     #[arg(long, value_name = "METHOD", value_parser = ["fem", "idms", "implicit"])]
     pub method: Option<String>,
     /// Script that the simulated operator follows, with its scene, tool and post-conditions: a built-in one

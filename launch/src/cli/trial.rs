@@ -28,8 +28,9 @@ pub struct TrialArgs {
     /// Run even if it would take more than an hour
     #[arg(long)]
     pub yes: bool,
-    /// Ask a person in the console's page, by a code such as P07 that identifies nobody; the code draws the order of
-    /// the rows, and which of two intervals has the more. A clicking program has a code that begins with `machine`
+    /// Ask a person in the console's page, by a code such as P07 that identifies nobody; the code determines
+    /// the order of the rows, and which of two intervals has the stronger stimulus. A program that clicks in place of
+    /// a person needs a code that begins with `machine`
     #[arg(long, value_name = "CODE", value_parser = Respondent::from_code)]
     pub person: Option<Respondent>,
     /// Console page of a trial with a person.

@@ -1,4 +1,4 @@
-//! `palpate atlas`: stability and transparency found by three methods, as a table and a page.
+//! `palpate atlas`: stability and transparency found by up to four methods, as a table and a page.
 //!
 //! Source: ours. Files and text are here; [`palpate_study::atlas`] finds the points.
 
@@ -56,7 +56,7 @@ pub(super) fn atlas(arguments: &AtlasArgs) -> Result<CommandOutcome, Failure> {
 }
 
 /// Axes of the atlas, from the file and the flags.
-fn axes(arguments: &AtlasArgs) -> Result<AtlasAxes, Failure> {
+pub(super) fn axes(arguments: &AtlasArgs) -> Result<AtlasAxes, Failure> {
     let file = arguments.config.as_deref().map(|path| {
         let name = format!("--config {}", path.display());
         let text = files::read_text(path).map_err(|error| {
@@ -91,7 +91,7 @@ fn agreements(points: &[AtlasPoint]) -> String {
             }
         };
         // writing to a string cannot fail
-        let _ = writeln!(text, "{:<31} {found}", chart.question());
+        let _ = writeln!(text, "{:<31} {found}", chart.title());
     }
     text
 }

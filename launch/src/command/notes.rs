@@ -1,4 +1,4 @@
-//! Notes before a command: deprecated keys in its scenes, configurations and trials.
+//! Notes before a command: deprecated keys in its scenes, scripts, configurations and trials.
 //!
 //! Source: ours.
 
@@ -9,6 +9,7 @@ use palpate_session::config::keys;
 use palpate_session::files;
 use palpate_session::lab;
 use palpate_study::trial::{file, run};
+use toml::{Table, Value};
 
 use crate::cli::{CliCommand, ConfigArgs, ModelAction, SessionArgs};
 
@@ -18,6 +19,11 @@ pub fn notes(command: &CliCommand) -> Vec<String> {
     let mut found = config_notes(command);
     for scene in scenes(command) {
         found.extend(with_source(&scene, lab::scene_notes(&scene)));
+    }
+    if let Some(script) = session(command).and_then(|flags| flags.method.script)
+        && let Ok(text) = files::read_text(Path::new(&script))
+    {
+        found.extend(with_source(&script, postcondition_notes(&text)));
     }
     found
 }
@@ -68,6 +74,9 @@ fn config_notes(command: &CliCommand) -> Vec<String> {
             }
             found
         }
+        CliCommand::Atlas(arguments) => {
+            super::atlas::axes(arguments).map_or_else(|_| Vec::new(), |axes| axes.notes)
+        }
         _ => session(command).map_or_else(Vec::new, |flags| {
             flag_notes(flags.config.as_deref(), &[("--set", &flags.set)])
         }),
@@ -79,6 +88,7 @@ fn flag_notes(config: Option<&Path>, assigned: &[(&str, &Vec<String>)]) -> Vec<S
     let mut found = Vec::new();
     let mut add = |source: &str, text: &str| {
         found.extend(with_source(source, keys::notes(text, &keys::WHOLE)));
+        found.extend(with_source(source, postcondition_notes(text)));
     };
     if let Some(path) = config
         && let Ok(text) = files::read_text(path)
@@ -91,6 +101,20 @@ fn flag_notes(config: Option<&Path>, assigned: &[(&str, &Vec<String>)]) -> Vec<S
         }
     }
     found
+}
+
+/// Notes on the former name of a post-condition in a script or a configuration, TOML or JSON. The name is an alias in
+/// [`palpate_session::config::postcondition`].
+fn postcondition_notes(text: &str) -> Vec<String> {
+    let table = toml::from_str::<Table>(text).ok();
+    let Some(table) = table.or_else(|| serde_json::from_str(text).ok()) else {
+        return Vec::new();
+    };
+    let after = table.get("after").and_then(Value::as_array);
+    let is_former = |one: &&Value| one.get("kind").and_then(Value::as_str) == Some("ledger");
+    let former = after.into_iter().flatten().find(is_former);
+    let note = "the post-condition `ledger` is now `energy-balance`";
+    former.map(|_| note.to_owned()).into_iter().collect()
 }
 
 /// Names of the scenes that a command reads.

@@ -1,5 +1,5 @@
-//! Atlas of stability and transparency: limits of stiffness and delay, each estimated by three or four independent
-//! ways.
+//! Atlas of stability and transparency: limits of stiffness and delay, each estimated by up to four independent
+//! methods.
 //!
 //! [`palpate_analysis::closed_form`] has the published formulas, [`two_port`] and [`llewellyn`] sweep the linearised
 //! chain over frequency, and [`sampled_loop`] counts the roots of its z-domain determinant. The reference is the time
@@ -8,12 +8,11 @@
 //!
 //! | chart | quantity | closed | frequency | root | time |
 //! |---|---|---|---|---|---|
-//! | wall | stiffest wall that a handle's damping stabilises | E12 | real part of the sampled spring | one heavy
-//! hand | bisection |
-//! | line | stiffness that a chain displays of a wall | E3 | two-port E13 before the wall | - | slow presses |
+//! | wall | stiffest wall that a handle's damping stabilises | E12 | sampled spring, real part | one heavy hand | bisection |
+//! | displayed | stiffness that the channel displays of a wall | E3 | two-port E13 before the wall | - | slow presses |
 //! | jitter | the same under jitter | E3 at the mean age | E13 with the mean response | - | slow presses |
 //! | direct | longest delay without any method | - | phase margin | one hand and tissue | real ticks |
-//! | ends | largest wave impedance with stable sampled ends | ours | - | one hand and tissue | real ticks |
+//! | impedance | largest wave impedance with stable sampled ends | ours | - | one hand and tissue | real ticks |
 //!
 //! The atlas also has the limit of absolute stability, for any passive hand and tissue (Llewellyn). It may never
 //! exceed the limit for one hand and one tissue.
@@ -47,41 +46,46 @@ pub(crate) use plan::plan;
 pub enum AtlasChart {
     /// Stiffest sampled wall \[N/m\].
     Wall,
-    /// Stiffness that a chain displays \[N/m\].
-    Line,
+    /// Stiffness of a wall that the channel displays to the hand \[N/m\].
+    #[serde(alias = "line")]
+    Displayed,
     /// Displayed stiffness on a network with varying packet delay \[N/m\].
     Jitter,
     /// Longest one-way delay of direct coupling \[ms\].
     Direct,
-    /// Largest wave impedance between sampled ends \[N s/m\].
-    Ends,
+    /// Largest wave impedance with stable sampled ends \[N s/m\].
+    #[serde(alias = "ends")]
+    Impedance,
 }
 
 impl AtlasChart {
     /// All charts, in the order of reports.
     pub const ALL: [Self; 5] = [
         Self::Wall,
-        Self::Line,
+        Self::Displayed,
         Self::Jitter,
         Self::Direct,
-        Self::Ends,
+        Self::Impedance,
     ];
 
-    /// Title, unit of the result, and stated tolerance between the ways, as a
-    /// share (teleop goal 9; 10 % where goal 9 has none).
+    /// Former and present names of renamed charts; the former ones are read for one version.
+    pub(crate) const RENAMED: [(&str, &str); 2] = [("line", "displayed"), ("ends", "impedance")];
+
+    /// Title, unit of the result, and stated tolerance between the methods, as a
+    /// fraction (teleop goal 9; 10 % where goal 9 has none).
     fn properties(self) -> (&'static str, &'static str, f64) {
         match self {
             Self::Wall => ("stiffest sampled wall", "N/m", 0.05),
-            Self::Line => ("stiffness shown of a wall", "N/m", 0.03),
+            Self::Displayed => ("displayed stiffness of a wall", "N/m", 0.03),
             Self::Jitter => ("the same under jitter", "N/m", 0.1),
             Self::Direct => ("longest delay without a method", "ms", 0.1),
-            Self::Ends => ("largest wave impedance", "N s/m", 0.1),
+            Self::Impedance => ("largest wave impedance", "N s/m", 0.1),
         }
     }
 
     /// Title of the chart: its quantity in words.
     #[must_use]
-    pub fn question(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         self.properties().0
     }
 
@@ -91,7 +95,7 @@ impl AtlasChart {
     }
 }
 
-/// Point of the atlas, with the estimates of all ways.
+/// Point of the atlas, with the estimates of all methods.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AtlasPoint {
     /// Chart.
@@ -143,7 +147,7 @@ impl AtlasPoint {
         self.estimates().count()
     }
 
-    /// Largest difference between two estimates, as a share of that in time; none without that one or without a
+    /// Largest difference between two estimates, as a fraction of that in time; none without that one or without a
     /// second one. Estimates that are all infinite do not differ.
     #[must_use]
     pub(crate) fn spread(&self) -> Option<f64> {
@@ -162,7 +166,7 @@ impl AtlasPoint {
         Some((spread / time).abs()).filter(|spread| !spread.is_nan())
     }
 
-    /// Resolution of the estimate in time, as a share of it: a delay is found in whole ticks of the round trip.
+    /// Resolution of the estimate in time, as a fraction of it: a delay is found in whole ticks of the round trip.
     pub(crate) fn resolution(&self) -> f64 {
         match (self.chart, self.time) {
             // the limit lies in an interval of half a tick, and the estimate is its middle
@@ -187,7 +191,7 @@ impl AtlasPoint {
     }
 }
 
-/// Tolerance between two bisections of the same number, as a share.
+/// Tolerance between two bisections of the same number, as a fraction.
 const ROUNDING: f64 = 5e-3;
 
 /// Agreement of the estimates in a chart.
@@ -199,7 +203,7 @@ pub struct ChartAgreement {
     pub three_ways: usize,
     /// Points beyond their tolerance.
     pub broken: usize,
-    /// Largest difference, as a share.
+    /// Largest difference, as a fraction.
     pub worst: f64,
 }
 
@@ -336,11 +340,11 @@ mod tests {
     }
 
     #[test]
-    fn full_plan_has_enough_line_points() {
+    fn full_plan_has_enough_points_of_displayed_stiffness() {
         let points = plan();
         let lines = points
             .iter()
-            .filter(|point| point.chart == AtlasChart::Line);
+            .filter(|point| point.chart == AtlasChart::Displayed);
         assert!(lines.count() >= 50);
         let stop = AtomicBool::new(true);
         let cut = find_points(points.clone(), 2, 1, &stop, &|_| ()).expect("nothing was run");

@@ -117,8 +117,8 @@ pub struct Atlas {
 pub fn points_to_find(link: &LinkEstimate, task: &TuneTask) -> Vec<AtlasPoint> {
     let oneway_ms = (0.5 * trip_ms(link)).round().max(1.0);
     let coupling_npm = task.coupling_npm;
-    let line = |b| points::line(Mode::Wave, oneway_ms, b, task.tissue_npm, coupling_npm);
-    let mut all: Vec<AtlasPoint> = IMPEDANCES.map(line).into();
+    let displayed = |b| points::displayed(Mode::Wave, oneway_ms, b, task.tissue_npm, coupling_npm);
+    let mut all: Vec<AtlasPoint> = IMPEDANCES.map(displayed).into();
     for grip in ["light", "firm"] {
         all.push(points::end(oneway_ms, task.tissue_npm, coupling_npm, grip));
         all.push(AtlasPoint {
@@ -168,7 +168,7 @@ impl Atlas {
     #[must_use]
     pub(crate) fn rows(&self, link: &LinkEstimate, task: &TuneTask) -> Vec<ImpedanceRow> {
         let mut rows: Vec<(f64, ImpedanceRow)> = Vec::new();
-        for (line, point) in self.of(AtlasChart::Line) {
+        for (line, point) in self.of(AtlasChart::Displayed) {
             let known = point.b_nspm.zip(point.wall_npm).zip(point.slave_npm);
             let Some((((b, wall_npm), slave_npm), oneway_ms)) = known.zip(point.oneway_ms) else {
                 continue;
@@ -223,7 +223,7 @@ impl Atlas {
         // a nearer coupling without a limit takes precedence over the limits of others
         let limit_of =
             |point: &AtlasPoint| Some(best_estimate(point).map_or(f64::INFINITY, |found| found.0));
-        let least = self.least(AtlasChart::Ends, limit_of, distance);
+        let least = self.least(AtlasChart::Impedance, limit_of, distance);
         least.filter(|(limit, _)| limit.is_finite())
     }
 
@@ -304,7 +304,7 @@ pub fn propose(link: &LinkEstimate, task: &TuneTask, atlas: &Atlas) -> Result<Pr
     let light_enough = rows.iter().rev().find(fits);
     let Some(best) = light_enough.or(rows.first()).cloned() else {
         return Err(Failure::Usage(format!(
-            "{}: the chart `line` has no wave impedance with a stiffness; expected the atlas.csv of `palpate atlas`",
+            "{}: the chart `displayed` has no wave impedance with a stiffness; expected the atlas.csv of `palpate atlas`",
             atlas.name
         )));
     };

@@ -18,10 +18,11 @@ params! {
         pub tool_shape: ToolShape = ToolShape::Ball => (0.0..=0.1),
         /// True if the twin is corrected by the robot's measured force.
         pub update: bool = true,
-        /// True if one contact law is fitted to the robot's contact (teleop E15), for the summary; [`Self::local`] fits
-        /// it in any case.
+        /// True if one contact law is fitted to the robot's contact (teleop E15), for the summary. It is also fitted if
+        /// [`Self::local`] renders it.
         pub estimate: bool = true,
-        /// Model that the hand feels at 1 kHz: the twin, that law, or the law where the twin was never corrected.
+        /// Model that the hand feels at 1 kHz: the twin, the fitted contact law, or this law only where the twin was never
+        /// corrected.
         pub local: LocalModel = LocalModel::Twin,
         /// Time constant of the damping of learnt stiffness: damping over added stiffness \[s\]; 0 for none.
         pub damped_s: f64 = 0.004 => (0.0..=0.02),

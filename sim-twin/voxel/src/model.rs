@@ -53,7 +53,7 @@ pub struct VoxelModel {
     surface_positions: SurfacePositions,
 }
 
-/// Energy ledger and pass clock.
+/// Energy balance and pass clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct VoxelBalance {
     pub(super) ledger: TissueEnergy,
@@ -113,7 +113,7 @@ impl VoxelModel {
         &self.editor.derived.surface
     }
 
-    /// Returns the energy ledger.
+    /// Returns the energy balance.
     #[cfg(test)]
     pub(crate) const fn ledger(&self) -> TissueEnergy {
         self.balance.ledger

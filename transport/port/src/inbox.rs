@@ -33,7 +33,7 @@ pub enum PeerRun {
     New,
 }
 
-/// Most by which the delay of the first frame may exceed that of a later one: the longest delay of a session.
+/// Largest decrease of the network's delay since the first frame: the longest delay of a session.
 const DELAY_CHANGE_MAX: Span = Span(2_000_000_000);
 
 /// Newest frame of the other side, and the estimate of its clock.
@@ -128,13 +128,13 @@ impl Inbox {
         frame.is_plausible() && has_device_values(frame, coupling) && (!follows || steps())
     }
 
-    /// Time that the sender had since the newest frame \[s\]. Frames may arrive closer together than they were sent, and a
-    /// codec leaves frames out. So the times of sending count. Their total is limited to that of the times of arrival
-    /// plus [`DELAY_CHANGE_MAX`].
+    /// Time in which the sender's device could move between the newest frame and this one \[s\]. Frames may arrive closer
+    /// together than they were sent, and a codec leaves frames out, so the times of sending count. Since the first
+    /// frame, they may run ahead of the times of arrival by at most [`DELAY_CHANGE_MAX`].
     fn passed_s(&self, frame: &HapticFrame, received: Time) -> f64 {
         let (first_sent, first_received) = self.first;
-        let had = self.latest_sent - first_sent;
-        let most_s = 1.01 * (received - first_received).s() + DELAY_CHANGE_MAX.s() - had.s();
+        let credited = self.latest_sent - first_sent;
+        let most_s = 1.01 * (received - first_received).s() + DELAY_CHANGE_MAX.s() - credited.s();
         let sent_s = (Time(frame.sent_ns) - self.latest_sent).s().min(most_s);
         let counted_s = (frame.sequence - self.newest.sequence) as f64 * PERIOD.s();
         sent_s.max(counted_s).max((received - self.received).s())

@@ -13,14 +13,14 @@
 //! - [`encoder`] and [`decoder`]: the two ends, pure state machines;
 //! - [`handshake`]: capabilities and requests of two sides, and the setting that both then use.
 //!
-//! **Passive by its place.** The codec only decides *whether* a frame is sent. Energies and integrals in a
+//! **Passive by construction.** The codec only decides *whether* a frame is sent. Energies and integrals in a
 //! frame are cumulative (teleop E6b), so the next frame includes those of omitted ones, and the tank pays no
 //! energy before it was received. An extrapolated frame is a demand like any other: the tank pays it or
 //! lowers it. A codec thus acts like lost frames, and the tank is passive under any loss.
 //! `tests/tests/codec.rs` and the adversary test this.
 //!
 //! **Not a loss.** Sequence numbers count sent frames, so an omitted frame leaves no gap; the keep-alive
-//! is shorter than every limit on silence, which the launcher checks.
+//! is shorter than every limit on silence, which the validation of a configuration checks.
 //!
 //! **Results.** A palpation of 20 s in virtual time, round trip 100 ms, 10 % loss, no jitter, noise of
 //! the devices (sensor 10 mN, encoder 0.03 mm). Fraction of omitted frames and of ticks within the
@@ -35,11 +35,11 @@
 //! | `tank` | `wall:500` | 79.6 %, 97.8 % | 95.7 %, 100 % |
 //! | `tank` | `sheet-lump` | 81.1 %, 97.0 % | 87.7 %, 99.5 % |
 //!
-//! The goal (teleop goal 6: 95 % and 99.5 %) is met on the corpus of the tests and, of these, by the slave's
+//! The goal (teleop goal 6: 95 % and 99.5 %) is met on the corpus of the tests and, in this table, by the slave's
 //! stream in `mmt` and `tank` on the wall. Without loss `mmt` omits 93.8 % forward with all ticks within, of
-//! which the keep-alive of 24 ms alone sends 4.2 %. A lost first copy costs a tick already, so 20 changes a
-//! second at 10 % loss leave little of 0.5 %. Every lost frame doubles the possible states of the receiver until
-//! an echo arrives, which multiplies the frames. Jitter counts as error: at the default 10 ms only 63 to 78 % of
+//! which the keep-alive of 24 ms alone sends 4.2 %. A change whose first frame is lost puts a tick outside, so 20
+//! changes a second at 10 % loss use up almost all of the permitted 0.5 %. Every lost frame doubles the possible
+//! states of the receiver until an echo arrives, which multiplies the frames. Jitter counts as error: at the default 10 ms only 63 to 78 % of
 //! the ticks are within (sessions of 10 s). `tests/tests/codec.rs` prints the table.
 
 pub mod decoder;

@@ -15,7 +15,7 @@ pub(crate) enum FeedbackKind {
     Relayed,
     /// A wave with impedance b.
     Wave,
-    /// A spring to the robot, whose own controller is no stiffer.
+    /// Force of a spring between handle and robot; the robot's own controller is then no stiffer than this spring.
     Spring,
     /// The twin's force.
     Twin,
@@ -79,8 +79,9 @@ pub struct CouplingInputs<'a> {
 }
 
 impl CouplingInputs<'_> {
-    /// Damping of the robot's controller on one axis, from its own damping \[N s/m\]: b where it is matched. Its
-    /// stiffness is constant over the session ([`CouplingParams::robot_stiffness_npm`]).
+    /// Damping of the robot's controller on one axis \[N s/m\]: the wave impedance b if the robot is matched to it,
+    /// otherwise the controller's own damping `own_nspm`. Its stiffness is constant over the session
+    /// ([`CouplingParams::robot_stiffness_npm`]).
     #[must_use]
     pub fn robot_damping_nspm(&self, axis: usize, own_nspm: f64) -> f64 {
         let matched =

@@ -57,7 +57,7 @@ impl Method for Mmt {
     }
 
     fn force(&mut self, port: &MasterPort<'_>) -> ForceDemand {
-        let (handle, most_n) = (port.handle, port.inputs.params.charge_n_max);
+        let (handle, most_n) = (port.handle, port.inputs.params.charging_friction_n_max);
         let tissue_n = self.blend.map_or(handle.twin_force_n, |blend| {
             blend.force_n(
                 handle.twin_force_n,

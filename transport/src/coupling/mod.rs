@@ -33,7 +33,8 @@
 //! 2. Define one type with the method's state at either end, and implement `Method` (`method.rs`) for it.
 //! 3. At the master, `force` computes the demand and `transfer` sends energy, but not the `blade_energy_j` of a blade.
 //! 4. At the slave, `velocity` computes the demand and `transfer_back` returns energy, if it differs from `transfer`.
-//! 5. `begin_tick` follows the received frame (a new method starts at its sums), `record_work` takes the work.
+//! 5. `begin_tick` reads the received frame; a method that becomes active takes its sums as the start. `record_work`
+//!    takes the work of the port.
 //! 6. `restart` resets the state for a restarted peer: by default, all of it.
 //! 7. Add one line at the end of the list in `mode.rs`: its position is the method's number in frames.
 //! 8. State there the rendered quantity and passivity; impedance matching, fading and the codec follow from them.

@@ -41,9 +41,9 @@ params! {
         pub mode: Mode = Mode::Auto,
         /// Wave impedance b \[N s/m\], 0.1 to 1000.
         pub impedance_nspm: f64 = 10.0 => (0.1..=1000.0, "0.1 to 1000 N s/m"),
-        /// Wave impedance of each axis over b, 0.01 to 100. A change of b keeps it. There is no
-        /// matrix that couples the axes: tanks, limits and the auditor work by axis, and its energy is no sum over
-        /// passive axes (waves of such a matrix: E2).
+        /// Ratio of the wave impedance of each axis to b, 0.01 to 100. A change of b keeps the ratios. An impedance matrix
+        /// that couples the axes is not supported: its energy cannot be divided among axes that are passive one by one,
+        /// and tanks, limits and the auditor work by axis.
         pub impedance_ratio: Axes = [1.0; AXES],
         /// Impedance matching of the wave channel.
         pub matching: ImpedanceMatching = ImpedanceMatching::Slave,
@@ -57,15 +57,15 @@ params! {
         pub catch_up_per_s: f64 = 30.0 => (0.0..=500.0, "0 to 500 1/s"),
         /// Longest time that a decoder holds the newest sample when no frame arrives \[s\].
         pub hold_s: f64 = 0.02 => (0.0..=1.0, "0 to 1 s"),
-        /// Energy that the master reserves for the force it holds, in ticks of its largest cost from rest; at
-        /// least its cost until the device releases it.
+        /// Energy that the master keeps in reserve for the force on the hand, as a multiple of the largest cost of this force
+        /// over one hold from rest. The reserve is at least its cost until the device releases the force.
         pub reserve_ticks: f64 = 3.0 => (1.0..=100.0, "1 to 100 ticks"),
         /// Target level of the slave's tank in a model-mediated channel \[J\].
         pub tank_target_j: f64 = 0.03 => (0.0..=10.0, "0 to 10 J"),
-        /// Fraction of a surplus that the slave's tank returns every second \[1/s\].
+        /// Rate at which the slave's tank returns energy above one and a half `tank_target_j` \[1/s\].
         pub surplus_per_s: f64 = 5.0 => (0.0..=200.0, "0 to 200 1/s"),
-        /// Largest friction against the hand that fills the slave's tank \[N\].
-        pub charge_n_max: f64 = 0.3 => (0.0..=5.0, "0 to 5 N"),
+        /// Largest friction against the hand that fills the slave's tank in the modes `mmt`, `auto` and `pspm` \[N\].
+        pub charging_friction_n_max: f64 = 0.3 => (0.0..=5.0, "0 to 5 N"),
         /// Rate at which the slave follows the delayed position in model mediation and with tanks \[1/s\].
         pub follow_per_s: f64 = 30.0 => (0.0..=200.0, "0 to 200 1/s"),
         /// Force that `tdpa`, `tank` and `iss` relay to the hand.
@@ -74,11 +74,12 @@ params! {
         pub wave_filter_hz: f64 = 0.0 => (0.0..=500.0, "0 to 500 Hz"),
         /// Decodes waves by the classic gain (teleop E6a), a baseline, instead of their integrals.
         pub delay_gain: bool = false,
-        /// Largest friction against the hand in mode `tdpa`, reached when the energy observed at the slave is used up
-        /// \[N\]. It is larger than `charge_n_max`, as without a twin the hand pays for all losses of the robot.
-        pub tdpa_charge_n_max: f64 = 1.0 => (0.0..=5.0, "0 to 5 N"),
-        /// Fraction of the slave's observed gap beyond a third of `tank_target_j` that time-domain passivity
-        /// reflects every second \[1/s\]; 0 is the classic form.
+        /// Largest friction against the hand that fills the slave's tank in mode `tdpa` \[N\], reached when the energy
+        /// observed at the slave is used up. It is larger than `charging_friction_n_max`, as without a twin the hand pays
+        /// for all losses of the robot.
+        pub tdpa_charging_friction_n_max: f64 = 1.0 => (0.0..=5.0, "0 to 5 N"),
+        /// Rate at which time-domain passivity reflects the slave's observed gap beyond a third of `tank_target_j` \[1/s\]; 0
+        /// is the classic form.
         pub reflect_per_s: f64 = 0.0 => (0.0..=200.0, "0 to 200 1/s"),
         /// Largest damping that fills the tanks of mode `tank` \[N s/m\], at most what is stable on a light handle at 1 kHz.
         pub tank_nspm_max: f64 = 10.0 => (0.0..=20.0, "0 to 20 N s/m"),

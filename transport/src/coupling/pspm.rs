@@ -82,7 +82,9 @@ impl Method for Pspm {
         let spring_n = stiffness * (own_m - set_m);
         let damper_n = damping * handle.velocity_mps;
         ForceDemand {
-            force_n: spring_n + damper_n + charging_friction_n(port, params.charge_n_max),
+            force_n: spring_n
+                + damper_n
+                + charging_friction_n(port, params.charging_friction_n_max),
             wave_in: 0.0,
             events: EventFlags::PASSIVITY_CONTROL * u32::from(set_m != wanted_m),
         }

@@ -16,7 +16,7 @@
 //! counters of the classic form). Energy still to be sent belongs to the peer and is subtracted. The controllers are
 //! checked by the energy that they leave.
 //!
-//! - *Carry-over.* W is a sum, so the remainder of a limited controller is there in the next tick.
+//! - *Carry-over.* W is a sum, so energy that a limited controller could not dissipate remains for the next tick.
 //! - *Near rest.* Below a dead zone in velocity, or force, the sign is noise and no controller acts.
 //! - *Drift.* A slave that was slowed falls behind. [`admitted_correction_mps`] adds a velocity towards the
 //!   master's position as far as the gap pays (E7; the idea of Coelho 2019 and Chawda).
@@ -28,7 +28,7 @@
 //!   coupling force is relayed, that force oscillates and the filter has no effect (533 and 603 mN over 10 ms). Most
 //!   of the chatter comes from the network and the tank, not from the controller.
 //! - *Energy reflection* (Panzirsch 2019). The slave's gap beyond its need goes back to the master
-//!   ([`reflected_j`]), where its force is paid with it. The paper's internals are not known here. This form is
+//!   ([`reflected_j`]), where it pays for the force. The paper's internals are not known here. This form is
 //!   ours, and any form is passive, because the tank moves the energy.
 //! - *Charging.* An ideal robot follows a velocity without loss and needs no energy; a real robot needs some. So the
 //!   hand pays a friction while the slave's gap is low, as in model mediation (ours). Without it the robot would
@@ -95,7 +95,8 @@ impl Method for Tdpa {
         } else {
             let relayed_n = port.inputs.relayed_force_n(port.handle.axis);
             ForceDemand::from_force(
-                relayed_n + charging_friction_n(port, port.inputs.params.tdpa_charge_n_max),
+                relayed_n
+                    + charging_friction_n(port, port.inputs.params.tdpa_charging_friction_n_max),
             )
         };
         self.with_impedance_controller(demand, port)

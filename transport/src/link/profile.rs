@@ -98,7 +98,7 @@ pub const PROFILES: [NetworkProfile; 6] = [
     },
     NetworkProfile {
         name: "5g",
-        says: "the robot on public 5G; the way up from it is the slower one",
+        says: "the robot on public 5G; its uplink is the slower direction",
         forward: link(7.0, 3.0, 0.001, 3.0),
         back: link(12.0, 6.0, 0.001, 3.0),
         cuts: None,

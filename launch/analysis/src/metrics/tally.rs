@@ -39,7 +39,7 @@ pub struct Tally {
     slave: SideTally,
     /// Energy of the hand, and at the robot's measured port.
     pub(crate) balances: SideBalances,
-    /// Ticks at which an energy balance lowered a demand or repaid a debt, both sides.
+    /// Ticks at which an energy tank or a passivity controller lowered a demand or repaid a debt, both sides.
     pub(super) interventions: u64,
     /// Ticks of the master in which the deadline fallback queried the twin without a step.
     pub(super) fallback_ticks: u64,
@@ -62,6 +62,7 @@ struct SideTally {
     ticks: u64,
     first_ns: i64,
     newest: Option<TickRecord>,
+    /// Times that frames became stale.
     trips: u64,
     /// First tick of each of [`FAULTS`].
     fault_ticks: [Option<u64>; FAULTS.len()],

@@ -7,11 +7,13 @@ use serde::de::DeserializeOwned;
 use toml::Table;
 
 /// Old dotted path and new name of each renamed key.
-const RENAMED: [MovedKey; 13] = [
+const RENAMED: [MovedKey; 15] = [
     MovedKey::renamed("coupling.drift_rate_hz", "drift_per_s"),
     MovedKey::renamed("coupling.recover_hz", "recovery_per_s"),
     MovedKey::renamed("coupling.catch_up_hz", "catch_up_per_s"),
     MovedKey::renamed("coupling.share_hz", "surplus_per_s"),
+    MovedKey::renamed("coupling.charge_n_max", "charging_friction_n_max"),
+    MovedKey::renamed("coupling.tdpa_charge_n_max", "tdpa_charging_friction_n_max"),
     MovedKey::renamed("coupling.follow_hz", "follow_per_s"),
     MovedKey::renamed("coupling.reflect_hz", "reflect_per_s"),
     MovedKey::renamed("master.predict.update_hz", "update_per_s"),

@@ -54,7 +54,7 @@ pub enum PostconditionKind {
         /// Volume.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         volume_m3: Option<f64>,
-        /// Permitted deviation, as a share of the required amount.
+        /// Permitted deviation, as a fraction of the required amount.
         #[serde(default)]
         tolerance: f64,
     },
@@ -84,8 +84,10 @@ pub enum PostconditionKind {
         most_n: f64,
     },
     /// The energy balance of the tissue closes.
-    Ledger {
-        /// Largest share of the energy passed that may remain unexplained.
+    // the former name is read for one version
+    #[serde(alias = "ledger")]
+    EnergyBalance {
+        /// Largest fraction of the exchanged energy that may remain unexplained.
         #[serde(default = "few_percent")]
         share_max: f64,
     },
@@ -127,7 +129,9 @@ impl Postcondition {
             PostconditionKind::Margin { label, .. } => format!("margin around `{label}`"),
             PostconditionKind::Untouched { label } => format!("touched nodes of `{label}`"),
             PostconditionKind::Force { .. } => "most force on the hand".into(),
-            PostconditionKind::Ledger { .. } => "unexplained share of the tissue energy".into(),
+            PostconditionKind::EnergyBalance { .. } => {
+                "unexplained share of the tissue energy".into()
+            }
             PostconditionKind::SameTopology {} => "remote topology equals the twin's".into(),
             PostconditionKind::Undone { to } => format!("topology equals that after `{to}`"),
         };
@@ -205,7 +209,7 @@ pub fn validate(after: &[Postcondition], procedure: &ProcedureParams) -> Result<
             }
             PostconditionKind::Margin { least_m, .. } => at_least_0("least_m", *least_m)?,
             PostconditionKind::Force { most_n } => at_least_0("most_n", *most_n)?,
-            PostconditionKind::Ledger { share_max } => at_least_0("share_max", *share_max)?,
+            PostconditionKind::EnergyBalance { share_max } => at_least_0("share_max", *share_max)?,
             PostconditionKind::Undone { to } if to != START_OF_SCRIPT => {
                 known("to", to)?;
             }

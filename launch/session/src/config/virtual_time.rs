@@ -32,9 +32,9 @@ params! {
     /// Peers that forge frames, in virtual time: they know the runs of both sides, and no key.
     #[derive(Copy)]
     pub struct LiarConfig: "liar." {
-        /// Share of the ticks in which a frame of the master is forged.
+        /// Fraction of the ticks in which a frame of the master is forged.
         pub master_share: f64 = 0.0 => (0.0..=1.0),
-        /// Share of the ticks in which a frame of the slave is forged.
+        /// Fraction of the ticks in which a frame of the slave is forged.
         pub slave_share: f64 = 0.0 => (0.0..=1.0),
     }
 }
@@ -46,7 +46,7 @@ impl LiarConfig {
         self.shares().iter().any(|(_, share)| *share > 0.0)
     }
 
-    /// Share of the ticks in which a frame of each side is forged.
+    /// Fraction of the ticks in which a frame of each side is forged.
     pub(crate) fn shares(&self) -> [(Side, f64); 2] {
         [
             (Side::Master, self.master_share),

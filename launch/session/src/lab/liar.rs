@@ -32,7 +32,7 @@ enum Lie {
     Ahead,
     /// The first frame once more.
     Replay,
-    /// A share of the force, motion, wave and energy that a declared device can have.
+    /// Force, motion, wave and energy that a declared device can have, or a part of them.
     Credible,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Liar {
 }
 
 impl Liar {
-    /// Creates a forger of the frames of `side` for a share of the ticks.
+    /// Creates a forger of the frames of `side` in a fraction `share` of the ticks.
     pub(super) fn new(share: f64, seed: u64, side: Side) -> Self {
         let mut hash = Xxh3::with_seed(seed);
         hash.update(b"liar");

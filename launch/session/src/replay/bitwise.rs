@@ -497,7 +497,7 @@ pub(super) mod tests {
         let config = config(Mode::Mmt);
         let (mut recording, _) = recorded(&config);
         let mut other = config.clone();
-        other.coupling.charge_n_max *= 1.5;
+        other.coupling.charging_friction_n_max *= 1.5;
         let again = replay(&recording, &other).expect("complete");
         assert!(again.different_ticks > 0);
         recording.master[5000].position_m[2] += 1e-9;

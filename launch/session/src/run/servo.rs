@@ -1,8 +1,7 @@
 //! Servo loop of either side: absolute deadlines, one pure tick, wait-free channels.
 //!
-//! System calls per tick: the sleep to the deadline, two reads of the thread's CPU clock,
-//! one futex wake of the sender. A late tick adds one `getrusage`. Nothing is allocated, locked or
-//! logged after the warm-up.
+//! System calls per tick: the sleep to the deadline, two reads of the thread's CPU clock, one futex wake of the sender.
+//! A late tick adds one `getrusage`. Nothing is allocated, locked or logged after the warm-up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

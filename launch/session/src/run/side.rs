@@ -1,8 +1,7 @@
 //! One side of a live session: a servo thread, a sender, a recorder, and the bus.
 //!
-//! The servo thread shares only wait-free cells with the others. The bus's own thread writes inbound
-//! frames; the sender is woken after every tick; the recorder drains a ring; the main thread shows
-//! the status and waits for the end.
+//! The servo thread shares only wait-free cells with the others. The bus's own thread writes inbound frames; the sender
+//! is woken after every tick; the recorder drains a ring; the main thread shows the status and waits for the end.
 
 use std::collections::hash_map::RandomState;
 use std::fs;

@@ -1,8 +1,8 @@
 //! Axes of the atlas that a command line or a file replaces: the charts, and the values along their axes.
 //!
-//! Source: ours. The plant stays RP-1, as the formulas of all ways but the last assume it. A list replaces the values
+//! Source: ours. The plant stays RP-1, as the formulas of all methods but the last assume it. A list replaces the values
 //! of that axis in every chart that has it. The chart of sampled walls, whose delay is whole periods of its own
-//! loop, keeps its axes. `direct` points of the line chart keep their delay: longer ones oscillate.
+//! loop, keeps its axes. `direct` points of the chart `displayed` keep their delay: longer ones oscillate.
 
 use palpate_analysis::Failure;
 use palpate_transport::coupling::Mode;
@@ -26,19 +26,22 @@ const GRIPS: [&str; 2] = ["light", "firm"];
 pub struct AtlasAxes {
     /// Seed of the sessions: the delays of packets under jitter.
     pub seed: Option<u64>,
-    /// Selected charts: wall, line, jitter, direct, ends.
+    /// Notes on former names of charts, each with the present name.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+    /// Selected charts: wall, displayed, jitter, direct, impedance.
     pub charts: Option<Vec<AtlasChart>>,
     /// One-way delays of waves \[ms\].
     pub oneway_ms: Option<Vec<f64>>,
-    /// Largest additional delays of a packet \[ms\], of the charts jitter and direct.
+    /// Largest additional delays of a packet \[ms\], of the charts `jitter` and `direct`.
     pub jitter_ms: Option<Vec<f64>>,
-    /// Wave impedances of the charts line and jitter \[N s/m\].
+    /// Wave impedances of the charts `displayed` and `jitter` \[N s/m\].
     pub b_nspm: Option<Vec<f64>>,
-    /// Stiffnesses of the remote wall \[N/m\]; 0, for none, in the charts direct and ends.
+    /// Stiffnesses of the remote wall \[N/m\]; 0, for none, in the charts `direct` and `impedance`.
     pub wall_npm: Option<Vec<f64>>,
     /// Stiffnesses of the slave's controller \[N/m\].
     pub slave_npm: Option<Vec<f64>>,
-    /// Grips of the charts direct and ends: light, firm.
+    /// Grips of the charts `direct` and `impedance`: light, firm.
     pub grip: Option<Vec<String>>,
 }
 
@@ -82,9 +85,11 @@ impl AtlasAxes {
             let text = format!("{} = {value}", field.trim());
             add(&text).map_err(|error| refused(&place, &error.to_string()))?;
         }
+        let notes = chart_notes(&all);
         let axes: Result<Self, _> = all.try_into();
         let mut axes = axes.map_err(|error| Failure::Usage(error.to_string()))?;
         axes.seed = seed.or(axes.seed);
+        axes.notes = notes;
         axes.validate().map_err(Failure::Usage)?;
         Ok(axes)
     }
@@ -133,7 +138,7 @@ impl AtlasAxes {
         let waves =
             |point: &AtlasPoint| point.chart != AtlasChart::Wall && point.mode == Mode::Wave.name();
         let hands =
-            |point: &AtlasPoint| matches!(point.chart, AtlasChart::Direct | AtlasChart::Ends);
+            |point: &AtlasPoint| matches!(point.chart, AtlasChart::Direct | AtlasChart::Impedance);
         let jitters =
             |point: &AtlasPoint| matches!(point.chart, AtlasChart::Jitter | AtlasChart::Direct);
         points = varied(points, &self.oneway_ms, waves, |point, ms| {
@@ -170,6 +175,22 @@ impl AtlasAxes {
         let drawn = charts.flat_map(|chart| chart.iter().step_by(step).cloned());
         Ok(drawn.collect())
     }
+}
+
+/// Notes on former names in the list `charts` of a table.
+fn chart_notes(table: &toml::Table) -> Vec<String> {
+    let charts = table.get("charts").and_then(toml::Value::as_array);
+    let names = charts
+        .into_iter()
+        .flatten()
+        .filter_map(|chart| chart.as_str());
+    let renamed = names.filter_map(|name| {
+        let mut all = AtlasChart::RENAMED.into_iter();
+        all.find(|(former, _)| *former == name)
+    });
+    renamed
+        .map(|(former, now)| format!("the chart `{former}` is now `{now}`"))
+        .collect()
 }
 
 /// Points with every value of an axis in place of their own, if they have the axis; duplicates removed.
@@ -224,9 +245,22 @@ mod tests {
     }
 
     #[test]
+    fn former_names_of_charts_are_read_and_noted() {
+        let former = axes(&["charts=[\"line\", \"ends\", \"wall\"]"]).expect("charts");
+        let now = axes(&["charts=[\"displayed\", \"impedance\", \"wall\"]"]).expect("charts");
+        assert_eq!(former.charts, now.charts);
+        let notes = [
+            "the chart `line` is now `displayed`",
+            "the chart `ends` is now `impedance`",
+        ];
+        assert_eq!(former.notes, notes);
+        assert_eq!(now.notes, [""; 0]);
+    }
+
+    #[test]
     fn list_replaces_values_of_its_axis() {
         let selected = axes(&[
-            "charts=[\"line\", \"ends\"]",
+            "charts=[\"displayed\", \"impedance\"]",
             "oneway_ms=[7, 70]",
             "wall_npm=300",
         ]);
@@ -235,10 +269,10 @@ mod tests {
         let waves = || points.iter().filter(|p| p.mode == "wave");
         assert!(waves().all(|p| [Some(7.0), Some(70.0)].contains(&p.oneway_ms)));
         assert!(points.iter().all(|p| p.wall_npm == Some(300.0)));
-        let lines = waves().filter(|p| p.chart == AtlasChart::Line);
+        let lines = waves().filter(|p| p.chart == AtlasChart::Displayed);
         // three impedances, and b = 10 with two more controllers, over two delays
         assert_eq!(lines.count(), 2 * (3 + 2));
-        let ends = waves().filter(|p| p.chart == AtlasChart::Ends);
+        let ends = waves().filter(|p| p.chart == AtlasChart::Impedance);
         assert_eq!(ends.count(), 2 * 3 * 2, "delays, controllers, grips");
         for (place, point) in points.iter().enumerate() {
             assert!(!points[..place].contains(point), "{point:?}");
@@ -247,10 +281,17 @@ mod tests {
 
     #[test]
     fn issue_sketch_with_axes_lost_small_charts() {
-        let selected = axes(&["charts=[\"line\", \"jitter\", \"direct\"]", "slave_npm=900"]);
+        let selected = axes(&[
+            "charts=[\"displayed\", \"jitter\", \"direct\"]",
+            "slave_npm=900",
+        ]);
         let points = selected.and_then(|axes| axes.plan(SKETCH_STEP));
         let points = points.expect("points");
-        for chart in [AtlasChart::Line, AtlasChart::Jitter, AtlasChart::Direct] {
+        for chart in [
+            AtlasChart::Displayed,
+            AtlasChart::Jitter,
+            AtlasChart::Direct,
+        ] {
             assert!(points.iter().any(|p| p.chart == chart), "{chart:?}");
         }
         let one = axes(&["b_nspm=7"]).and_then(|axes| axes.plan(SKETCH_STEP));
@@ -279,7 +320,7 @@ mod tests {
             let error = axes(&[set]).expect_err(set).to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         }
-        let none = axes(&["charts=line", "wall_npm=0"]).and_then(|axes| axes.plan(1));
+        let none = axes(&["charts=displayed", "wall_npm=0"]).and_then(|axes| axes.plan(1));
         assert!(none.is_err_and(|error| error.to_string().contains("0 points")));
     }
 }

@@ -27,24 +27,24 @@ const SEARCH_NSPM: RangeInclusive<f64> = 10.0..=1000.0;
 const ABSOLUTE_SEARCH_NSPM: RangeInclusive<f64> = 0.01..=1000.0;
 
 impl AtlasPoint {
-    /// Adds the estimates of all ways; sessions draw from `seed`.
+    /// Adds the estimates of all methods; sessions draw from `seed`.
     pub(super) fn with_estimates(self, seed: u64) -> Result<Self, ConfigError> {
         match self.chart {
             AtlasChart::Wall => self.wall(),
-            AtlasChart::Line | AtlasChart::Jitter => self.line(seed),
+            AtlasChart::Displayed | AtlasChart::Jitter => self.displayed(seed),
             AtlasChart::Direct => self.direct(seed),
-            AtlasChart::Ends => self.ends(seed),
+            AtlasChart::Impedance => self.impedance(seed),
         }
     }
 
-    /// Adds the estimates of the line chart that need no simulation.
-    pub(crate) fn line_by_formula(mut self) -> Self {
+    /// Adds the estimates of the displayed stiffness that need no simulation.
+    pub(crate) fn displayed_by_formula(mut self) -> Self {
         let (wall_npm, slave_npm) = (self.wall_npm.unwrap_or(0.0), self.slave_npm());
         let rtt_s = self.rtt_s();
         let w = std::f64::consts::TAU * plant_session::slow_hz(rtt_s);
         let b_nspm = self.b_nspm.unwrap_or(0.0);
         let (law, formula) = match self.mode() {
-            // a line without compliance
+            // a channel without compliance
             Mode::Direct => (
                 LinearMethod::Direct,
                 closed_form::displayed_npm(wall_npm, slave_npm, 1.0, 0.0),
@@ -70,8 +70,8 @@ impl AtlasPoint {
         self
     }
 
-    fn line(self, seed: u64) -> Result<Self, ConfigError> {
-        let mut point = self.line_by_formula();
+    fn displayed(self, seed: u64) -> Result<Self, ConfigError> {
+        let mut point = self.displayed_by_formula();
         let hz = plant_session::slow_hz(point.rtt_s());
         let oneway_ms = point.oneway_ms.unwrap_or(0.0);
         let coupling = point.coupling([oneway_ms; 2], point.b_nspm.unwrap_or(1.0), seed);
@@ -138,7 +138,7 @@ impl AtlasPoint {
         })
     }
 
-    fn ends(self, seed: u64) -> Result<Self, ConfigError> {
+    fn impedance(self, seed: u64) -> Result<Self, ConfigError> {
         let (hand, grip) = self.hand();
         let (period_s, ages) = (1e-3 * self.period_ms, self.ages());
         let slave = pulled(self.slave_npm(), self.wall_npm.unwrap_or(0.0));

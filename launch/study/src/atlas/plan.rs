@@ -52,9 +52,9 @@ fn walls() -> Vec<AtlasPoint> {
     points
 }
 
-/// Point of the line chart.
+/// Point of the displayed stiffness.
 #[must_use]
-pub(crate) fn line(
+pub(crate) fn displayed(
     mode: Mode,
     oneway_ms: f64,
     b_nspm: f64,
@@ -68,7 +68,7 @@ pub(crate) fn line(
         wall_npm: Some(wall_npm),
         slave_npm: Some(slave_npm),
         grip: "firm",
-        ..empty(AtlasChart::Line, 1.0)
+        ..empty(AtlasChart::Displayed, 1.0)
     }
 }
 
@@ -77,18 +77,24 @@ fn lines() -> Vec<AtlasPoint> {
     for oneway_ms in [1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0] {
         for wall_npm in [100.0, 300.0, 1000.0, 2000.0] {
             for b_nspm in [3.0, 10.0, 30.0] {
-                points.push(line(Mode::Wave, oneway_ms, b_nspm, wall_npm, SLAVE_NPM));
+                points.push(displayed(
+                    Mode::Wave,
+                    oneway_ms,
+                    b_nspm,
+                    wall_npm,
+                    SLAVE_NPM,
+                ));
             }
         }
     }
     for (oneway_ms, slave_npm) in [(5.0, 500.0), (50.0, 500.0), (5.0, 1000.0), (50.0, 1000.0)] {
         for wall_npm in [300.0, 1000.0] {
-            points.push(line(Mode::Wave, oneway_ms, 10.0, wall_npm, slave_npm));
+            points.push(displayed(Mode::Wave, oneway_ms, 10.0, wall_npm, slave_npm));
         }
     }
     for wall_npm in [100.0, 300.0, 1000.0] {
         for oneway_ms in [1.0, 2.0] {
-            points.push(line(Mode::Direct, oneway_ms, 0.0, wall_npm, SLAVE_NPM));
+            points.push(displayed(Mode::Direct, oneway_ms, 0.0, wall_npm, SLAVE_NPM));
         }
     }
     points
@@ -102,7 +108,7 @@ fn jitters() -> Vec<AtlasPoint> {
                 points.push(AtlasPoint {
                     chart: AtlasChart::Jitter,
                     jitter_ms,
-                    ..line(Mode::Wave, oneway_ms, 10.0, wall_npm, SLAVE_NPM)
+                    ..displayed(Mode::Wave, oneway_ms, 10.0, wall_npm, SLAVE_NPM)
                 });
             }
         }
@@ -151,7 +157,7 @@ pub(crate) fn end(oneway_ms: f64, wall_npm: f64, slave_npm: f64, grip: &'static 
         wall_npm: Some(wall_npm),
         slave_npm: Some(slave_npm),
         grip,
-        ..empty(AtlasChart::Ends, 1.0)
+        ..empty(AtlasChart::Impedance, 1.0)
     }
 }
 

@@ -154,6 +154,10 @@ pub fn parse(text: &str) -> Result<Vec<AtlasPoint>, String> {
         };
         let value = cell("chart")?;
         let names = AtlasChart::ALL.map(|chart| name(&chart));
+        let renamed = AtlasChart::RENAMED
+            .iter()
+            .find(|(former, _)| *former == value);
+        let value = renamed.map_or(value, |(_, now)| *now);
         let at = names.iter().position(|known| known == value);
         let chart = at.map(|at| AtlasChart::ALL[at]);
         let chart = chart.ok_or_else(|| match value {
@@ -181,11 +185,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_round_trips() {
+    fn table_round_trips_and_former_names_of_charts_are_read() {
         let mut points = plan();
         points[3].time = Some(0.1);
         points[60].root = Some(f64::INFINITY);
-        assert_eq!(parse(&csv(&points)), Ok(points));
+        let text = csv(&points);
+        let former = text
+            .replace("\ndisplayed,", "\nline,")
+            .replace("\nimpedance,", "\nends,");
+        assert_ne!(text, former);
+        assert_eq!(
+            [&text, &former].map(|text| parse(text)),
+            [Ok(points.clone()), Ok(points)]
+        );
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub enum BenchPart {
     Ticks,
     /// the block test of the tissue, layers with a nodule, and presses beside an outside engine
     Tissue,
-    /// ticks of voxel models: presses, pokes and instruments
+    /// ticks of voxel models: deep presses, light touches and instruments
     Linked,
     /// the condensed predictor: its table of 30 000 nodes, and its answers
     Predictor,

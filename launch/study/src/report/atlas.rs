@@ -1,4 +1,4 @@
-//! Page of the atlas: five charts with the estimates of all ways, and all numbers.
+//! Page of the atlas: five charts with the estimates of all methods, and all numbers.
 //!
 //! Source: ours.
 
@@ -16,9 +16,9 @@ pub fn render(points: &[AtlasPoint]) -> String {
     let sum = |of: fn(&ChartAgreement) -> usize| all.iter().flatten().map(of).sum::<usize>();
     let worst = all.iter().flatten().map(|all| all.worst).reduce(f64::max);
     let lead = format!(
-        "Limits of the stiffness of a wall, of its displayed stiffness through a chain, of the delay of direct coupling, and of the \
-         wave impedance: each by formula, by a sweep over frequency, by the roots of the sampled loop or by running it. \
-         {} of {} points were found in at least three ways, which differ by {} at most; {} are beyond their bar.",
+        "Stiffest wall, displayed stiffness of a wall, longest delay of direct coupling, and largest wave impedance: each \
+         by formula, by a sweep over frequency, by the roots of the sampled loop or by simulation. {} of {} points have \
+         estimates by at least three methods, which differ by {} at most; {} points are beyond their tolerance.",
         sum(|all| all.three_ways),
         points.len(),
         with_unit(worst.map(|worst| 1e2 * worst), "%"),
@@ -32,12 +32,20 @@ pub fn render(points: &[AtlasPoint]) -> String {
     let mut body = head("Atlas", "atlas", "reference plant RP-1", class, &lead);
     body += "</header>\n";
     let of = |chart| table(points, chart);
-    let numbers = of(AtlasChart::Line) + &of(AtlasChart::Wall);
-    body += &section("line", "Stiffness displayed through waves", &lines(points));
+    let numbers = of(AtlasChart::Displayed) + &of(AtlasChart::Wall);
+    body += &section(
+        "displayed",
+        "Stiffness displayed through waves",
+        &lines(points),
+    );
     body += &section("wall", "Stiffest sampled wall", &walls(points));
     body += &section("jitter", "Under jitter", &jitter(points));
     body += &section("direct", "Without a method", &of(AtlasChart::Direct));
-    body += &section("ends", "Largest wave impedance", &of(AtlasChart::Ends));
+    body += &section(
+        "impedance",
+        "Largest wave impedance",
+        &of(AtlasChart::Impedance),
+    );
     body += &section("numbers", "All numbers", &numbers);
     body + "</main></body></html>\n"
 }
@@ -45,7 +53,7 @@ pub fn render(points: &[AtlasPoint]) -> String {
 /// Quantity of a point, if it is known.
 type Quantity = fn(&AtlasPoint) -> Option<f64>;
 
-/// Estimates of one way over a quantity, for the points of a chart that `key` selects.
+/// Estimates of one method over a quantity, for the points of a chart that `key` selects.
 fn over(
     x: Quantity,
     points: &[AtlasPoint],
@@ -96,18 +104,18 @@ fn usual(values: &[f64], usual: f64) -> Option<f64> {
 }
 
 fn lines(points: &[AtlasPoint]) -> String {
-    let walls = values(points, AtlasChart::Line, |p| p.wall_npm);
-    let slaves = values(points, AtlasChart::Line, |p| p.slave_npm);
+    let walls = values(points, AtlasChart::Displayed, |p| p.wall_npm);
+    let slaves = values(points, AtlasChart::Displayed, |p| p.slave_npm);
     let (wall, slave) = (usual(&walls, 1000.0), usual(&slaves, SLAVE_NPM));
     let mut series = Vec::new();
-    let impedances = values(points, AtlasChart::Line, |p| p.b_nspm);
+    let impedances = values(points, AtlasChart::Displayed, |p| p.b_nspm);
     for (index, b) in impedances.into_iter().enumerate() {
         let of = |way| {
             let chosen = |p: &AtlasPoint| {
                 let plain = p.slave_npm == slave && p.wall_npm == wall;
                 plain && p.b_nspm == Some(b)
             };
-            over(log_delay, points, AtlasChart::Line, chosen, way)
+            over(log_delay, points, AtlasChart::Displayed, chosen, way)
         };
         let name = format!("b = {b} N s/m, run");
         series.extend(pair(&name, index, of(|p| p.time), of(|p| p.closed)));
@@ -228,6 +236,6 @@ fn table(points: &[AtlasPoint], chart: AtlasChart) -> String {
     format!(
         "{}<p class=\"caption\">{}. An empty cell is unknown.</p>",
         super::table(&head, .., rows),
-        chart.question()
+        chart.title()
     )
 }

@@ -71,7 +71,7 @@ pub fn find_atlas(
     let points: Vec<AtlasPoint> = points
         .into_iter()
         .map(|point| match point.chart {
-            AtlasChart::Line => point.line_by_formula(),
+            AtlasChart::Displayed => point.displayed_by_formula(),
             _ => point,
         })
         .collect();

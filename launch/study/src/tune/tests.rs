@@ -25,7 +25,7 @@ fn link(rtt_ms: f64, loss: f64) -> LinkEstimate {
 /// Atlas by formula alone, without sessions.
 fn atlas(link: &LinkEstimate, task: &TuneTask) -> Atlas {
     let formula = |point: AtlasPoint| match point.chart {
-        AtlasChart::Line => point.line_by_formula(),
+        AtlasChart::Displayed => point.displayed_by_formula(),
         _ => point,
     };
     Atlas {
@@ -147,7 +147,7 @@ fn reasons_name_atlas_lines() {
         atlas.points.iter().position(of).expect("planned")
     };
     let end = at(&atlas, &|point| {
-        point.chart == AtlasChart::Ends && point.grip == "light"
+        point.chart == AtlasChart::Impedance && point.grip == "light"
     });
     atlas.points[end].root = Some(9.0);
     let line = at(&atlas, &|point| point.b_nspm == Some(3.3));
@@ -176,7 +176,9 @@ fn reasons_name_atlas_lines() {
     ] {
         assert!(reasons.contains(&part), "{part} is not in: {reasons}");
     }
-    atlas.points.retain(|point| point.chart != AtlasChart::Line);
+    atlas
+        .points
+        .retain(|point| point.chart != AtlasChart::Displayed);
     let error = propose(&link, &task, &atlas)
         .expect_err("no lines")
         .to_string();

@@ -176,8 +176,8 @@ const WAY_M: f64 = 1e-5;
 fn pulled_and_back(mode: Mode, wave: f64) {
     let params = CouplingParams {
         mode,
-        tdpa_charge_n_max: 0.0,
-        charge_n_max: 0.0,
+        tdpa_charging_friction_n_max: 0.0,
+        charging_friction_n_max: 0.0,
         tank_nspm_max: 0.0,
         catch_up_per_s: 0.0,
         ..CouplingParams::default()

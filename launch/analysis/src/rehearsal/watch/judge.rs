@@ -77,7 +77,7 @@ impl RehearsalWatch {
             PostconditionKind::Force { most_n } => {
                 Check::at_most(name, Some(self.peak_force_n(after)), *most_n, "N")
             }
-            PostconditionKind::Ledger { share_max } => {
+            PostconditionKind::EnergyBalance { share_max } => {
                 Check::at_most(name, Some(self.unexplained_share()), *share_max, "of 1")
             }
             PostconditionKind::Undone { to } => {
