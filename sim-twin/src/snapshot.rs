@@ -48,7 +48,7 @@ pub trait SnapshotPart {
     }
 }
 
-/// Unread rest of a snapshot whose size was checked, so that no default is ever used.
+/// Unread rest of a snapshot. The size of the snapshot was checked before, so no read passes its end.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotReader<'a> {
     numbers: &'a [f64],

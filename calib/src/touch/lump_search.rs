@@ -1,7 +1,8 @@
 //! Search for a lump that the scene lacks: touches that are stiffer than the others, and their position.
 //!
-//! Source: ours. Layers are alike everywhere, so that in a right scene measured over modelled force is
-//! one ratio for all touches, whatever the layers' moduli. A touch whose ratio is larger lies over a lump.
+//! Source: ours. Layers are alike everywhere. If the scene lacks no lump, the ratio of measured to modelled
+//! force is therefore the same for all touches, whatever the moduli of the layers. A touch whose ratio is
+//! larger lies over a lump.
 //! Such touches are left out of the layers' fit, which keeps the layers unbiased; the lump itself is
 //! accepted by its evidence, see [`evidence`].
 
@@ -11,10 +12,10 @@ use super::record::TouchRecord;
 use super::solve::{Solution, Solver};
 use super::uncertainty;
 
-/// Logarithm of a touch's ratio over that of the others from which it is stiffer: meshes alone differ
-/// by some percent from place to place.
+/// Least distance of the logarithm of a touch's ratio above the typical one at which the touch counts as
+/// stiffer: meshes alone differ by some percent from place to place.
 const STIFFER_LOG: f64 = 0.08;
-/// The same, over the spread of the touches.
+/// The same distance, over the spread of the logarithms of all touches.
 const STIFFER_SPREADS: f64 = 4.0;
 /// A normal standard deviation over the median distance from the median.
 const MAD_TO_SD: f64 = 1.4826;
@@ -46,9 +47,9 @@ pub(super) struct Survey {
     logs: Vec<Option<f64>>,
     /// Modelled force in the initial scene, by touch and bin \[N\].
     forces_n: Vec<Vec<f64>>,
-    /// Ratio of most touches.
+    /// Logarithm of the typical ratio, the median.
     typical_log: f64,
-    /// Ratio from which a touch is stiffer.
+    /// Logarithm of the ratio above which a touch counts as stiffer.
     stiffer_log_min: f64,
 }
 

@@ -5,6 +5,7 @@
 //! `block_model` predicts it with a block of [`palpate_scene::Block`] that is touched in the same way.
 //! `solve` fits, `lump_search` looks for lumps that the scene lacks, `uncertainty` computes the errors and
 //! the undetermined directions. [`palpate_scene::MorphSteps`] brings the result into a twin that is rendered.
+//! A variable `touch` is the whole record; a variable `visit` is one touch of it, or its index.
 //!
 //! Only the force along z counts: sideways forces contain friction, which is unknown. Errors of the
 //! instrument are fitted beside the moduli, each with its own prior: a common factor on the

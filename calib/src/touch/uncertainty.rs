@@ -2,9 +2,9 @@
 //!
 //! Source: covariance of a linear fit with a normal prior (Tarantola 2005, section 3.2). Noise is increased by
 //! the excess of the misfit and by the time over which misfits keep their sign (integrated autocorrelation,
-//! Sokal 1997): a model of the wrong shape is not fitted better by more samples. If touches disagree by more
-//! than that, their disagreement counts, and so does the shift by a finer mesh. The errors of the instrument
-//! are marginalised.
+//! Sokal 1997): a model of the wrong shape is not fitted better by more samples. The disagreement of touches
+//! gives a second estimate, and the larger of both is used. The shift that a finer mesh causes is added, as the
+//! root of the sum of squares. The errors of the instrument are marginalised.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -15,7 +15,7 @@ use super::{
     Identification, LumpSearch, PRIOR_LOG_SD, ParameterEstimate, SceneParameter, TouchError,
 };
 
-/// Least part of a direction, over its largest, that is named.
+/// Least weight of a parameter that the description of a direction names, over the largest weight.
 const NAMED_SHARE_MIN: f64 = 0.25;
 /// Bins with less modelled force, over the largest, do not count for the misfit.
 const CONTACT_SHARE_MIN: f64 = 0.05;

@@ -1,9 +1,9 @@
 //! Presses of a rigid ball on any tissue of a scene: slow, at a rate, held, dragged, or shaken.
 //!
 //! Source: ours. The tissue is stepped as a session steps it. A slow press descends smoothly and waits; others descend
-//! at constant speed. The truth of a slow press on a block is static (`Scene::converged_force`); the truth of the
-//! others is the same motion on the implicit solver with a mesh graded from the contact, of which a part is meshed
-//! where block and press are symmetric.
+//! at constant speed. The truth of a slow press on a block is static (`Scene::converged_force`). The truth of the
+//! others is the same motion on the implicit solver, with a mesh graded from the contact. If block and press are
+//! symmetric, only a half or a quarter of the block is meshed.
 //!
 //! The mean force of a tick belongs to the depth in its middle.
 
@@ -23,10 +23,11 @@ const RIGID_NPM: f64 = 1e9;
 const TICK_S: f64 = 1e-3;
 /// Amplitude of a sine over the depth.
 const SINE_SHARE: f64 = 0.1;
-/// Periods of a sine, of which the last two are evaluated, and the least number of steps in one.
+/// Periods of a sine, of which the last two are evaluated.
 const SINE_PERIODS: f64 = 4.0;
 /// Least duration of a sine \[s\]: what its start excites has then decayed.
 const SINE_S: f64 = 1.0;
+/// Least number of steps in a period of a sine.
 const SINE_STEPS: f64 = 64.0;
 /// Part of the depth over which the stiffness is measured.
 const SLOPE_SHARE: f64 = 0.05;
@@ -183,7 +184,7 @@ struct Driver<'a> {
     tissue: &'a mut dyn Tissue,
     press: BallPress,
     dt_s: f64,
-    /// Factor from the forces of the tissue to those of the whole.
+    /// Number of symmetric parts of the block of which one is meshed: the factor on its forces.
     parts: f64,
     depth_m: f64,
     x_m: f64,
@@ -346,7 +347,8 @@ impl<'a> Driver<'a> {
         let count = self.steps(2.0 / frequency_hz);
         run.force_n = self.mean_n(count);
         run.error_n = self.error_n;
-        // parts of the force in phase with the depth and a quarter before it; both ends of a step are less than the middle
+        // components of the force in phase with the depth, and a quarter of a period before it
+        // the depth of a sample is the mean of both ends of a step: its amplitude is smaller by cos(turn / 2)
         let (mut with, mut before) = (0.0, 0.0);
         let from = self.samples.len() - count;
         for (index, sample) in self.samples.iter().enumerate().skip(from) {

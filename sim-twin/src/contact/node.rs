@@ -1,7 +1,7 @@
 //! Point-in-sphere penalty of the source: every surface node inside the tool is pushed out.
 //!
-//! Source: seed-004 3.5 (rows S4-17, S4-18), without the spurious `/(r)` of the print and without
-//! the loop over all nodes. For a rod or a plate the push is from the nearest point of its core (row S4-P30).
+//! Source: seed-004 3.5 (rows S4-17, S4-18), without its misprint `/(r)` and without the loop over all nodes.
+//! For a rod or a plate the push is from the nearest point of its core (row S4-P30).
 //! [`crate::contact::face`] is the default.
 
 use crate::Vec3;

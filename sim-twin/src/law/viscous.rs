@@ -110,7 +110,7 @@ impl KelvinVoigt {
         f * self.second_piola(&strain_rate(f, rate))
     }
 
-    /// Power that turns to heat a reference volume \[W/m^3\]; never negative.
+    /// Power that turns to heat, per reference volume \[W/m^3\]; never negative.
     #[must_use]
     pub fn dissipation(&self, f: &Matrix3<f64>, rate: &Matrix3<f64>) -> f64 {
         let strain_rate = strain_rate(f, rate);
@@ -173,13 +173,13 @@ impl PronyBranch {
         (curved + memory.branch.dot(elastic) * self.decay) / stiffness
     }
 
-    /// Energy that the branch holds a reference volume, a spring of its share of `stiffness`.
+    /// Energy of the branch per reference volume, as of a spring with its share of `stiffness`.
     #[must_use]
     pub fn energy(&self, memory: &ViscousState, stiffness: f64) -> f64 {
         memory.branch.norm_squared() / (2.0 * stiffness * self.share)
     }
 
-    /// Heat of one step a reference volume, between the memories before and after; never negative.
+    /// Heat of one step per reference volume, between the memories before and after; never negative.
     ///
     /// With `d` decay, `c` mean of the decay over the step and `h` a branch's stress, a branch of
     /// stiffness `k` gives `((1/c - 1/2) h1^2 - (d/c) h0 h1 + h0^2 / 2) / k` (ours: work of the end's

@@ -179,9 +179,9 @@ pub(super) fn link_length_max_m<R: Real>(nodes: &VoxelNodes<R>) -> f64 {
     upper_end_max_m(nodes, nodes.frame().spacing_m) * (1.0 + 1e-6)
 }
 
-/// Returns the greatest length, over all links and their limits, of `below_m[axis]` along the link's axis plus the
-/// displacement of its upper end against its lower \[m\]. With the spacing it is the longest link, with zeros the
-/// farthest displacement.
+/// Returns the greatest length \[m\], over all links and their limits, of a sum of two vectors. One is `below_m[axis]`
+/// along the link's axis, the other the displacement of its upper end relative to its lower end. If `below_m` is the
+/// spacing, the sum is the longest link. If it is zero, the sum is the greatest relative displacement.
 pub(super) fn upper_end_max_m<R: Real>(nodes: &VoxelNodes<R>, below_m: [f64; 3]) -> f64 {
     let distances2 = nodes.bonds().all().map(|(axis, bond)| {
         let distance2 = (0..3).map(|along| {

@@ -1,7 +1,8 @@
 //! Ownership of a side: the peer that it belongs to, and its hand-over to another one.
 //!
-//! The first side that sends its terms while its node is on the bus owns its peer until that node leaves. A second one is
-//! refused, with the name of the owner. It may ask for a hand-over. The owner grants it, or the host of the robot forces
+//! The *terms* of a side are its name and the parameters that both sides compare; it sends them to the other side.
+//! The first sender of terms that is on the bus owns the receiver, until it leaves the bus. A second sender is refused,
+//! with the name of the owner. It may ask for a hand-over. The owner grants it, or the host of the robot forces
 //! it. The robot then stops, and once it is at rest, the asking side becomes the owner. The former owner learns the end
 //! of its ownership by its next query. Source: ours.
 

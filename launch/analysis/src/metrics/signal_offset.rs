@@ -17,7 +17,8 @@
 //!    its largest change. Ours: not an effective delay derivative.
 //! 4. Value offset: the root mean square of `signal(j) - reference(i)` along the path. It excludes the distortion of
 //!    time, which the warping removes.
-//! 5. Of a session: handle to robot and remote force to felt force, the times added, the value that of the force.
+//! 5. In a session, two pairs are compared: robot with handle, and displayed force with remote force. The time offset
+//!    is the sum of both; the value offset is that of the force.
 //!
 //! Numbers may be compared among reports of Palpate, and not with published ETVO.
 //!
@@ -83,9 +84,9 @@ pub fn of_session(traces: &Traces<'_>) -> Option<SignalOffset> {
     })
 }
 
-/// Returns true if the force of a mode belongs to another moment, relayed or of the twin; only then it has a time
-/// offset. A wave line and a local spring respond at once with another stiffness, and matching that with the remote
-/// force gives a number that is no delay.
+/// Returns true if a mode displays a force that the remote side has at another time: a relayed force, or that of the
+/// twin. Only such a force has a time offset. A wave line and a local spring respond at once, with another stiffness;
+/// matching such a force with the remote one gives a number that is no delay.
 pub(crate) fn has_time_offset(mode: Mode) -> bool {
     let relayed = mode.relays_force() && mode.resolved() != Mode::Pspm;
     relayed || mode.resolved() == Mode::Mmt

@@ -1,7 +1,7 @@
 //! Store of attempts: one JSON line each, in an append-only file of the user.
 //!
 //! Source: ours. The file is `palpate/attempts.jsonl` in `$XDG_DATA_HOME`, else in `.local/share` of the home folder.
-//! A line is written at once and at the end, so that an interrupted process leaves at most one incomplete line. A line
+//! Each line is appended by a single write, so that an interrupted process leaves at most one incomplete line. A line
 //! that cannot be read is counted, reported and left in place.
 
 use std::fs::{File, OpenOptions};

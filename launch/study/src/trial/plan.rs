@@ -103,7 +103,8 @@ impl Trial {
         let per_condition = self.seeds.len() * self.repeats;
         let (condition, within) = (index / per_condition, index % per_condition);
         let seed = self.seeds[within / self.repeats];
-        // a drawn session also draws its random events; seeds are written to TOML, whose integers are signed
+        // a drawn session also draws its random events; only a trial with `draw` has `refused`
+        // seeds are written to TOML, whose integers are signed
         let drawn = || person::draw_number(seed, b"session", condition as u64) >> 1;
         PlannedRow {
             index,

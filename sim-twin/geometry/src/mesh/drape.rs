@@ -1,7 +1,8 @@
 //! Curved sheets, made by draping a flat sheet over a sphere.
 //!
-//! Source: seed-004 3.10 (row S4-57). The lower layer of a slab without homes is attracted to a
-//! rigid form; atoms that enter it are pushed out and braked. Once all atoms rest, the resulting
+//! Source: seed-004 3.10 (row S4-57). A *home* is a fixed atom at the rest position of a surface atom, tied to it
+//! by a spring; a slab is draped without homes. A rigid form, the sphere, attracts the lower layer of the slab.
+//! Atoms that enter the form are pushed out and braked. Once all atoms rest, the resulting
 //! shape becomes the rest shape of a new lattice, with a home for every surface atom. Time integration
 //! is semi-implicit (3.4). Symbols: `k_o` attraction, `k_i` push, `b_f` friction.
 
@@ -43,8 +44,8 @@ pub struct DrapeSphere {
 impl DrapeSphere {
     /// A sphere that works for the links and masses of the data set.
     ///
-    /// The attraction of 3.10, which is 2, leaves a rim 0.28 above a form of radius 6; attraction of the lower
-    /// layer alone with 20 leaves 0.055 and crumples nothing.
+    /// With the attraction 2 of 3.10, the rim of a slab stays 0.28 above a form of radius 6. With 20, on the lower
+    /// layer alone, it stays 0.055 above, and nothing crumples. All in the units of the file of the data set.
     #[must_use]
     pub fn new(center_m: Vec3, radius_m: f64) -> Self {
         Self {

@@ -92,8 +92,9 @@ impl Grading {
     }
 }
 
-/// Returns ascending coordinates from the first to the last of `breaks_m` \[m\], which ascend and are all among them.
-/// Edges are about `size_m` of their place, which is above 0, and at least two lie between neighbouring breaks.
+/// Returns ascending coordinates \[m\] that include all of `breaks_m`, from the first to the last. `breaks_m` must
+/// ascend. The edge at a place is about as long as `size_m` of that place, which is above 0. At least two edges lie
+/// between neighbouring breaks.
 ///
 /// # Errors
 /// If breaks are missing, do not ascend, or need too many cells.

@@ -1,9 +1,9 @@
 //! Active set: the nodes that are stepped, their deactivation and activation, and the haptic window.
 //!
-//! Source: ours after W14 and seed-004 3.8 (row S4-21). A node becomes inactive only at
-//! rest, and active when a tool touches it or a neighbour moves. With a window, neighbours activate only nodes near a
-//! tool, so that the cost stays bounded and no deformation freezes. The
-//! window as printed freezes nodes at once.
+//! Source: ours after W14 and seed-004 3.8 (row S4-21). A node becomes inactive only at rest, and active when a tool
+//! touches it or a neighbour moves. With a window, neighbours activate only nodes near a tool, so that the cost stays
+//! bounded and no deformation freezes. The window of the source, selected by `at_once`, freezes nodes as soon as they
+//! are outside.
 
 use crate::idms::Idms;
 use crate::idms::build::Model;
@@ -46,7 +46,7 @@ impl Idms {
         self.state.tools.iter().any(near)
     }
 
-    /// Applies the printed window: nodes inside are active, all others freeze in place.
+    /// Applies the window of the source, `at_once`: nodes inside are active, all others freeze in place.
     pub(super) fn apply_instant_window(&mut self) {
         let Some(window) = self.model.params.window.filter(|window| window.at_once) else {
             return;
