@@ -367,7 +367,7 @@ fn stated_link_gets_a_proposal_with_reasons() {
             .nth(line as usize - 1)
             .map(str::to_owned)
     });
-    assert!(line.is_some_and(|line| line.starts_with("line,wave,")));
+    assert!(line.is_some_and(|line| line.starts_with("displayed,wave,")));
     let again = root.path().join("again");
     let atlas = ["--atlas", text(&out), "-q", "--out", text(&again)];
     let output = palpate(&[&["tune"], &link_flags[..], &atlas[..]].concat());

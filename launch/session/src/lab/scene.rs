@@ -43,8 +43,8 @@ pub(super) fn check_tool_shape(
     }
     let message = format!(
         "master.predict.tool_shape is a {}; the method {} of {field} {name} does not support one: all methods \
-         support `ball`, fem and linked support a capsule, linked a box, and springs with the node contact of \
-         `seed-*` both",
+         support `ball`, fem and linked support a capsule, linked a box, and springs with `contact = \"node\"` \
+         in `[model]` both",
         shape.name(),
         caps.method
     );
