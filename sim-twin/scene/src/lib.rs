@@ -11,6 +11,7 @@
 
 mod block;
 mod block_mesh;
+mod calibration;
 mod colouring;
 mod compliance_table;
 mod converged_press;
@@ -275,7 +276,10 @@ impl Scene {
         match &self.body {
             SceneBody::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
             SceneBody::Flat(sheet) => Ok(Box::new(FlatTissue::new(sheet))),
-            SceneBody::Block(block) => block.build(),
+            SceneBody::Block(block) => match self.depth_map()? {
+                Some(map) => Ok(Box::new(block.explicit_solver()?.with_depth_map(map))),
+                None => block.build(),
+            },
             SceneBody::Mesh(volume) => Ok(Box::new(volume.solver()?)),
             SceneBody::VoxelBlock(block) => Ok(Box::new(block.solver()?)),
             SceneBody::VoxelBody(body) => Ok(Box::new(body.solver()?)),

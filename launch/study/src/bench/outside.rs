@@ -127,8 +127,7 @@ fn cases() -> Result<Vec<ReferenceCase>, Failure> {
             radius_m: 1e-3 * number(radius)?,
             depth_m: 1e-3 * number(depth)?,
         };
-        let mut scene = scene_of(entry, file.get("grid"), name)?;
-        scene.tool_radius_m = press.radius_m;
+        let scene = scene_of(entry, file.get("grid"), name)?.with_ball(press.radius_m);
         let parameter = number(parameter)?;
         let motion = match motion {
             "sine" => PressMotion::Sine {

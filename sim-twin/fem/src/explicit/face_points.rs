@@ -13,6 +13,8 @@ pub(super) const FACES_PER_BATCH: usize = 16;
 pub(super) type Row = [f32; FACES_PER_BATCH];
 /// Ratio of depth to the largest depth at which a point has half its area as weight in friction.
 const FRICTION_RAMP_RATIO: f32 = 2.5e-5;
+/// Directions in which the copies of a tool are shifted.
+const COPIES: [[f32; 2]; 4] = [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]];
 /// Coordinate of the corners of absent faces: out of every tool's reach.
 const OUT_OF_REACH: f32 = 1e9;
 
@@ -33,6 +35,8 @@ pub(super) struct FaceBatch {
     depth_max: Row,
     /// Largest areas that count for the force.
     area_max: Row,
+    /// Shift of the copies of the tool along both axes of the top.
+    shift: [Row; 2],
 }
 
 impl FaceBatch {
@@ -41,22 +45,20 @@ impl FaceBatch {
         stiffness: [0.0; FACES_PER_BATCH],
         depth_max: [0.0; FACES_PER_BATCH],
         area_max: [f32::MAX; FACES_PER_BATCH],
+        shift: [[0.0; FACES_PER_BATCH]; 2],
     };
 
     /// Stores a face in a lane of the batch.
-    pub(super) fn set(
-        &mut self,
-        lane: usize,
-        face: &Face,
-        corners: &[[f32; 3]; 4],
-        boundary_compliance: f32,
-    ) {
+    pub(super) fn set(&mut self, lane: usize, face: &Face, corners: &[[f32; 3]; 4], rod: &ToolRod) {
         for (rows, corner) in self.corners.iter_mut().zip(corners) {
             for (row, x) in rows.iter_mut().zip(corner) {
                 row[lane] = *x;
             }
         }
-        self.stiffness[lane] = face.stiffness / (1.0 + face.stiffness * boundary_compliance);
+        self.stiffness[lane] = face.stiffness / (1.0 + face.stiffness * rod.boundary_compliance);
+        for (row, edge) in self.shift.iter_mut().zip(face.edges) {
+            row[lane] = rod.spread * edge;
+        }
         self.depth_max[lane] = face.depth_max;
         self.area_max[lane] = face.area_max;
     }
@@ -129,8 +131,19 @@ pub(super) fn press_faces(rule: &[RulePoint], batch: &FaceBatch, rod: &ToolRod) 
         growing[l] = if free { 1.0 } else { 0.0 };
         whole[l] = if free { whole[l] } else { batch.area_max[l] };
     }
+    let copies: &[[f32; 2]] = if rod.spread > 0.0 {
+        &COPIES
+    } else {
+        &[[0.0; 2]]
+    };
+    let mut counted = whole;
+    if rod.spread > 0.0 {
+        counted.iter_mut().for_each(|area| *area *= 0.25);
+    }
     for point in rule {
-        press(batch, point, &whole, rod, &mut all);
+        for signs in copies {
+            press(batch, point, *signs, &counted, rod, &mut all);
+        }
     }
     // the energy falls with the area, which is a tension
     let mut tension = all.energy;
@@ -151,7 +164,14 @@ pub(super) fn press_faces(rule: &[RulePoint], batch: &FaceBatch, rod: &ToolRod) 
 
 /// Adds the loads at one point of every face.
 #[inline(always)]
-fn press(batch: &FaceBatch, point: &RulePoint, whole: &Row, rod: &ToolRod, all: &mut FaceLoads) {
+fn press(
+    batch: &FaceBatch,
+    point: &RulePoint,
+    signs: [f32; 2],
+    whole: &Row,
+    rod: &ToolRod,
+    all: &mut FaceLoads,
+) {
     // by value: a load through a reference behind the condition below would prevent vectorisation
     let RulePoint {
         corner_weights: shares,
@@ -172,7 +192,12 @@ fn press(batch: &FaceBatch, point: &RulePoint, whole: &Row, rod: &ToolRod, all: 
         }
     }
     for l in 0..FACES_PER_BATCH {
-        let (depth, normal) = depth(&[position[0][l], position[1][l], position[2][l]], rod);
+        let from_copy = [
+            batch.shift[0][l].mul_add(signs[0], position[0][l]),
+            batch.shift[1][l].mul_add(signs[1], position[1][l]),
+            position[2][l],
+        ];
+        let (depth, normal) = depth(&from_copy, rod);
         let deepest = batch.depth_max[l];
         let counted = if depth < deepest { depth } else { deepest };
         own[l] = if depth > 0.0 { whole[l] * area } else { 0.0 };
