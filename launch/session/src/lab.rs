@@ -38,7 +38,9 @@ use liar::Liar;
 pub use reconstruction::Reconstruction;
 pub(crate) use reconstruction::ReconstructionMeter;
 use scene::wrong_scene;
-pub use scene::{contact_m, list_folder, load_scene, read_scene, scene_notes, scene_text};
+pub use scene::{
+    contact_m, list_folder, load_scene, load_scene_with_tool, read_scene, scene_notes, scene_text,
+};
 use virtual_side::{Stall, VirtualSide};
 
 /// Size of a frame on the wire, with the headers of CDR, zenoh and UDP/IP \[bytes\].
@@ -418,7 +420,7 @@ pub fn predictor(
     if !config.coupling.needs_twin() && !config.operator.uses_instruments() {
         return Ok(None);
     }
-    let scene = load_scene(&config.twin, "twin")?;
+    let scene = load_scene_with_tool(config, &config.twin, "twin")?;
     let wrong = |error: SceneError| wrong_scene("twin", &config.twin, &error);
     let twin = match table {
         Some(table) => scene.build_with_table(table),
@@ -477,7 +479,7 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
         };
         return Ok(Box::new(ViscoelasticWall::rp1(stiffness_npm)));
     }
-    let scene = load_scene(name, "tissue")?;
+    let scene = load_scene_with_tool(config, name, "tissue")?;
     let tissue = scene
         .build()
         .map_err(|error| wrong_scene("tissue", name, &error))?;

@@ -15,11 +15,10 @@ use super::press::minimum_jerk;
 use super::{Scene, SceneBody, SceneError};
 use palpate_fem::explicit::{DepthKnot, DepthMap, ExplicitTissue};
 use palpate_twin::checksum::hash_word;
-use palpate_twin::law::Viscosity;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 /// Version of the computation of a map; it is part of the key.
-const MAP_VERSION: u32 = 1;
+const MAP_VERSION: u32 = 2;
 /// Depths of the knots \[m\].
 const DEPTHS_M: [f64; 14] = [
     0.0001, 0.0002, 0.00035, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.005, 0.0065,
@@ -32,6 +31,8 @@ const DEEPEST_A_HEIGHT: f64 = 0.4;
 const BEYOND: [f64; 2] = [1.2, 1.5];
 /// Places of a face over its edges from a node, in the order of [`DepthKnot::model_m`].
 const PLACES: [[f64; 2]; 4] = [[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]];
+/// Difference of the edges of a face over either of them up to which it is square.
+const SQUARE: f64 = 1e-6;
 /// Place where the force with the map is compared.
 const BETWEEN: [f64; 2] = [0.25, 0.25];
 /// Damping of the calibrated press \[1/s\], near that of the slowest waves.
@@ -76,6 +77,23 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// Builds a tissue of this scene, at rest, with the depth map of another scene whose block has the same grid: an
+    /// approximation for trial moduli, which need no calibration of their own.
+    ///
+    /// # Errors
+    /// As [`Scene::build`] for either scene.
+    pub fn build_with_map_of(&self, other: &Self) -> Result<Box<dyn Tissue>, SceneError> {
+        match (&self.body, other.depth_map()?) {
+            (SceneBody::Block(block), Some(map)) => {
+                Ok(Box::new(block.explicit_solver()?.with_depth_map(map)))
+            }
+            (SceneBody::Block(block), None) => block.build(),
+            _ => self.build(),
+        }
+    }
+}
+
 /// Block whose map a scene needs, and the key of the map.
 struct Calibrated {
     key: u64,
@@ -99,16 +117,18 @@ impl Scene {
 }
 
 impl Block {
-    /// Its elastic layers, with what decides on the static force alone.
+    /// Its layers, relaxed, with what decides on the static force alone.
     fn without_inclusions(&self) -> Self {
         let mut plain = self.clone();
         plain.inclusions.clear();
         plain.params.damping_per_s = DAMPING_PER_S;
         plain.params.friction = 0.0;
+        // the contact is as stiff as the sudden tissue
+        if let Some(top) = self.layers.first() {
+            plain.params.contact_stiffness /= 1.0 - top.material.viscosity().share;
+        }
         for layer in &mut plain.layers {
-            if let Ok(elastic) = layer.material.with_viscosity(Viscosity::NONE) {
-                layer.material = elastic;
-            }
+            layer.material = layer.material.relaxed();
         }
         plain
     }
@@ -153,7 +173,15 @@ impl Block {
         let check = curve(BETWEEN, &model_m);
         let deep_m = DEEP_A_EDGE * edge_m[0].max(edge_m[1]);
         let shallow = model_m.partition_point(|depth_m| *depth_m < deep_m);
-        let curves = PLACES.map(|place| curve(place, &model_m[..shallow]).continued(&check));
+        let [node, along, across, middle] = PLACES;
+        let own = |place: [f64; 2]| curve(place, &model_m[..shallow]).continued(&check);
+        let along = own(along);
+        // both edges of a square face are alike
+        let across = match (edge_m[0] - edge_m[1]).abs() < SQUARE * edge_m[0] {
+            true => along.clone(),
+            false => own(across),
+        };
+        let curves = [own(node), along, across, own(middle)];
         let knots = truth.points.iter().skip(1).map(|point| {
             let model_m = curves.each_ref().map(|curve| curve.depth_m(point.work));
             let ratio = |at: usize| point.force_n() / curves[at].force_n(model_m[at]);
@@ -242,6 +270,7 @@ impl CurvePoint {
 
 /// Force of a press against depth. Between points, the force to the power of two thirds is a line, as that of a ball on a
 /// half-space is.
+#[derive(Debug, Clone)]
 struct PressCurve {
     points: Vec<CurvePoint>,
 }

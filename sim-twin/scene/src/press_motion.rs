@@ -116,11 +116,7 @@ impl Scene {
     /// Returns this scene with a rigid ball of a radius \[m\] as its tool.
     #[must_use]
     pub fn with_ball(&self, radius_m: f64) -> Self {
-        Self {
-            tool_radius_m: radius_m,
-            tool_stiffness_npm: RIGID_NPM,
-            ..self.clone()
-        }
+        self.clone().with_tool(radius_m, RIGID_NPM)
     }
 
     /// Presses a separate tissue of this scene with a rigid ball.

@@ -269,21 +269,28 @@ fn calibration(text: &mut String, scene: &Scene, block: &Block) -> Result<(), Sc
     });
     let map = scene.depth_map()?;
     let knots = map.as_ref().map(|map| map.knots.as_slice());
+    let shown = |from_m: f64| knots.and_then(|all| all.iter().find(|knot| knot.depth_m >= from_m));
     // writing to a string cannot fail
-    let _ = match knots.and_then(|knots| Some((knots.get(1)?, knots.last()?))) {
-        Some((shallow, deepest)) => writeln!(
-            text,
-            "force    calibrated for the ball of {:.1} mm to a depth of {:.1} mm, at x {:.0} to {:.0} and y {:.0} to \
-             {:.0} mm; left are {:.1} % at {:.1} mm",
-            1e3 * scene.tool_radius_m,
-            1e3 * deepest.depth_m,
-            x_mm[0],
-            x_mm[1],
-            y_mm[0],
-            y_mm[1],
-            100.0 * shallow.doubt,
-            1e3 * shallow.depth_m,
-        ),
+    let _ = match shown(0.2e-3).zip(knots.and_then(<[_]>::last)) {
+        Some((shallow, deepest)) => {
+            let left = [Some(shallow), shown(1e-3)].into_iter().flatten();
+            let left = left.map(|knot| {
+                let (percent, depth_mm) = (100.0 * knot.doubt, 1e3 * knot.depth_m);
+                format!("{percent:.1} % at {depth_mm:.1} mm")
+            });
+            writeln!(
+                text,
+                "force    calibrated for slow presses with the ball of {:.1} mm to a depth of {:.1} mm, at x {:.0} to \
+                 {:.0} and y {:.0} to {:.0} mm\nerror    up to {}, between nodes and faces of the mesh",
+                1e3 * scene.tool_radius_m,
+                1e3 * deepest.depth_m,
+                x_mm[0],
+                x_mm[1],
+                y_mm[0],
+                y_mm[1],
+                left.collect::<Vec<_>>().join(", "),
+            )
+        }
         None => writeln!(text, "force    not calibrated: it is that of the mesh"),
     };
     Ok(())

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use palpate_analysis::Failure;
 use palpate_scene as scene;
 use palpate_session::config::Config;
+use palpate_session::lab;
 use palpate_session::stat::spans::DurationStats;
 use palpate_session::table_cache;
 use palpate_transport::Span;
@@ -108,7 +109,8 @@ fn timed(command: &mut Command) -> Result<Span, Failure> {
 /// # Errors
 /// If the scene cannot be built or its table is missing.
 pub fn first_tick(folder: &Path) -> Result<String, Failure> {
-    let twin = scene::load(&Config::default().twin).map_err(refusal)?;
+    let config = Config::default();
+    let twin = lab::load_scene_with_tool(&config, &config.twin, "twin").map_err(refusal)?;
     let missing = || refusal("bench, find a table: no table of the twin's scene");
     let table = table_cache::find(folder, &twin)
         .unwrap_or_default()

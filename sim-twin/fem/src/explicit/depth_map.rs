@@ -17,6 +17,12 @@ use std::f64::consts::TAU;
 
 /// Shift of the four balls over the edges of a face.
 pub(super) const SPREAD: f64 = 0.27;
+/// Error of the force over the force that is left at the places of the knots: everywhere, and the part that falls with
+/// the square of the depth, at its depth \[m\]. Measured against the reference presses.
+const LEFT: f64 = 0.005;
+const LEFT_SHALLOW: (f64, f64) = (0.02, 2e-4);
+/// Error over the force for each of its depths that the ball is deeper than the last knot.
+const LEFT_BEYOND: f64 = 0.2;
 /// Change of depth below which the slope replaces the difference quotient \[m\].
 const STEP_MIN_M: f64 = 1e-9;
 
@@ -29,7 +35,7 @@ pub struct DepthKnot {
     pub model_m: [f64; 4],
     /// Derivatives of the depths in the model by the depth.
     pub slope: [f64; 4],
-    /// Part of the force that may be wrong after the correction.
+    /// Part of the force that is wrong in the middle between the places of `model_m`.
     pub doubt: f64,
 }
 
@@ -50,7 +56,7 @@ pub struct DepthMap {
     pub knots: Vec<DepthKnot>,
 }
 
-/// Value and gradient of the map by both axes of the top and by depth, and the doubt there.
+/// Value and gradient of the map by both axes of the top and by depth, and the part of the force that may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MapPoint {
     model_m: f64,
@@ -64,7 +70,6 @@ impl DepthMap {
         tool.radius_m == self.radius_m
             && tool.stiffness_npm == self.stiffness_npm
             && tool.shaft_m == Vec3::zeros()
-            && tool.jaws.is_none()
     }
 
     /// Returns the ball where the model has it; `top_m` is the height of the surface at rest \[m\].
@@ -150,14 +155,21 @@ impl DepthMap {
         let t = high.map_or(0.0, |high| {
             (place_m.z - low.depth_m) / (high.depth_m - low.depth_m)
         });
-        let doubt = low.doubt + high.map_or(0.0, |high| t * (high.doubt - low.doubt));
+        let between = low.doubt + high.map_or(0.0, |high| t * (high.doubt - low.doubt));
         // shares of the node along both axes, the rest is that of the middle of the edge
         let share = [0, 1].map(|axis| {
             let turn = TAU / self.edge_m[axis];
             let (sine, cosine) = libm::sincos(turn * (place_m[axis] - self.node_m[axis]));
-            (0.5 + 0.5 * cosine, -0.5 * sine * turn)
+            (0.5 + 0.5 * cosine, -0.5 * sine * turn, sine * sine)
         });
-        let [(x, dx), (y, dy)] = share;
+        let [(x, dx, off_x), (y, dy, off_y)] = share;
+        let (shallow, shallow_m) = LEFT_SHALLOW;
+        let ratio = shallow_m / place_m.z.max(shallow_m);
+        let beyond = high.map_or(place_m.z / low.depth_m.max(first.depth_m) - 1.0, |_| 0.0);
+        let doubt = LEFT
+            + shallow * ratio * ratio
+            + LEFT_BEYOND * beyond.max(0.0)
+            + 0.5 * (off_x + off_y) * between;
         let parts = [x * y, (1.0 - x) * y, x * (1.0 - y), (1.0 - x) * (1.0 - y)];
         let (mut model_m, mut slope) = (0.0, 0.0);
         for (part, (value_m, own)) in parts.into_iter().zip(lines) {

@@ -314,11 +314,12 @@ impl ExplicitTissue {
         }
     }
 
-    /// Corrects the forces on the ball of the map, and spreads it over the mesh.
+    /// Corrects the forces on the ball of the map, and spreads it over the mesh. Tissue that uses jaws has none.
     #[must_use]
     pub fn with_depth_map(self, map: Arc<DepthMap>) -> Self {
+        let uses_jaws = self.model.params.jaw_friction.is_some();
         Self {
-            depth_map: Some(map),
+            depth_map: (!uses_jaws).then_some(map),
             ..self
         }
     }

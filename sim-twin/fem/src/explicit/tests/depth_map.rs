@@ -88,8 +88,28 @@ fn map_moves_only_its_own_ball() {
         assert_eq!(pressed(&plain, tool), pressed(&mapped, tool));
     }
     assert_ne!(pressed(&plain, own), pressed(&mapped, own));
-    assert_eq!(
-        pressed(&mapped, own).mesh_error_n,
-        Some(0.02 * pressed(&mapped, own).force_n.norm())
-    );
+}
+
+#[test]
+fn estimate_is_larger_between_the_places_of_the_map_and_at_small_depths() {
+    let plain = tissue((8, 1), &ExplicitParams::default());
+    let map = Arc::new(map(&plain));
+    let quarter_m = map.edge_m.map(|edge_m| 0.25 * edge_m);
+    let share = |[x_m, y_m]: [f64; 2], depth_m: f64| {
+        let (mut tissue, mut reaction) = (plain.clone(), [Reaction::default()]);
+        tissue = tissue.with_depth_map(Arc::clone(&map));
+        for _ in 0..50 {
+            let tool = ball(Vec3::new(x_m, y_m, 8e-3 - depth_m));
+            tissue.step(&[tool], 1e-3, &mut reaction);
+        }
+        reaction[0].mesh_error_n.unwrap() / reaction[0].force_n.norm()
+    };
+    for (at_m, depth_m, expected) in [
+        ([0.0; 2], 2e-3, 0.0052),
+        (quarter_m, 2e-3, 0.0252),
+        ([0.0; 2], 4e-4, 0.01),
+    ] {
+        let found = share(at_m, depth_m);
+        assert!((found - expected).abs() < 1e-9, "{at_m:?} {depth_m}: {found}");
+    }
 }
