@@ -96,7 +96,10 @@ impl Material {
     #[must_use]
     pub fn relaxed(&self) -> Self {
         let moduli = self.moduli();
-        let (bulk_pa, mu_pa) = (moduli.bulk_pa(), moduli.mu_pa * (1.0 - self.viscosity.share));
+        let (bulk_pa, mu_pa) = (
+            moduli.bulk_pa(),
+            moduli.mu_pa * (1.0 - self.viscosity.share),
+        );
         Self {
             young_pa: 9.0 * bulk_pa * mu_pa / (3.0 * bulk_pa + mu_pa),
             poisson: (1.5 * bulk_pa - mu_pa) / (3.0 * bulk_pa + mu_pa),

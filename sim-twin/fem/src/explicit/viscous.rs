@@ -10,7 +10,9 @@
 //! (h0 + h1)^2 / (4 k)`, with `r` the step over the time constant, `h` the branch stress and `k` its
 //! stiffness.
 
-use super::cells::{Buffer, Cells, Field, ForcePass, ForceTarget, RUN_MAX, corners, modes, row, scatter};
+use super::cells::{
+    Buffer, Cells, Field, ForcePass, ForceTarget, RUN_MAX, corners, modes, row, scatter,
+};
 use super::material::Scale;
 use super::simd::SIMD_WIDTH;
 use multiversion::multiversion;

@@ -105,9 +105,17 @@ mod tests {
     }
 
     fn text(scene: &str, entry: &MapEntry) -> String {
-        let MapEntry { key, node_m, edge_m, knots } = entry;
+        let MapEntry {
+            key,
+            node_m,
+            edge_m,
+            knots,
+        } = entry;
         let numbers = |knot: &[f64; 10]| knot.map(|number| format!("{number:.8e}")).join(", ");
-        let knots: String = knots.iter().map(|knot| format!("    [{}],\n", numbers(knot))).collect();
+        let knots: String = knots
+            .iter()
+            .map(|knot| format!("    [{}],\n", numbers(knot)))
+            .collect();
         format!(
             "\n[[map]]\nscene = \"{scene}\"\nkey = \"{key}\"\nnode_m = {node_m:?}\nedge_m = {edge_m:?}\nknots = [\n{knots}]\n"
         )
@@ -117,7 +125,9 @@ mod tests {
     fn shipped_maps_are_those_of_the_scenes() {
         let scenes = calibrated();
         if std::env::var("PALPATE_MAPS").is_ok_and(|value| value == "write") {
-            let entries = scenes.iter().map(|(scene, own)| text(&scene.name, &entry(scene, own)));
+            let entries = scenes
+                .iter()
+                .map(|(scene, own)| text(&scene.name, &entry(scene, own)));
             let head = "# Depth maps of the built-in scenes; calibration/shipped.rs says what they are and writes them.\n";
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/depth_maps.toml");
             std::fs::write(path, head.to_owned() + &entries.collect::<String>()).unwrap();

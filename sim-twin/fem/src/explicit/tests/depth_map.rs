@@ -110,6 +110,9 @@ fn estimate_is_larger_between_the_places_of_the_map_and_at_small_depths() {
         ([0.0; 2], 1e-3, 0.0058),
     ] {
         let found = share(at_m, depth_m);
-        assert!((found - expected).abs() < 1e-9, "{at_m:?} {depth_m}: {found}");
+        assert!(
+            (found - expected).abs() < 1e-9,
+            "{at_m:?} {depth_m}: {found}"
+        );
     }
 }

@@ -123,7 +123,12 @@ fn hourglass_modes_of_a_dashpot_resist_as_their_stiffness() {
     let mut heat = viscous::Heat::default();
     for size in [0.0, bent] {
         // the mode xy: opposite corners of the top and the bottom move alike
-        for (corner, sign) in grid.cells.corners.iter().zip([1.0, -1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0]) {
+        for (corner, sign) in grid
+            .cells
+            .corners
+            .iter()
+            .zip([1.0, -1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
+        {
             motion.u[2][*corner] = (sign * size) as f32;
         }
         motion.f.iter_mut().for_each(|f| f.fill(0.0));
@@ -152,7 +157,10 @@ fn hourglass_modes_of_a_dashpot_resist_as_their_stiffness() {
     let force = eta * volume * f64::from(grid.cells.hourglass[0]) * rate;
     let found = f64::from(motion.f[2][grid.cells.corners[0]]);
     assert!((-found / force - 1.0).abs() < 1e-3, "{found} {force}");
-    assert!((heat.dissipated / (force * 8.0 * bent) - 1.0).abs() < 1e-3, "{heat:?}");
+    assert!(
+        (heat.dissipated / (force * 8.0 * bent) - 1.0).abs() < 1e-3,
+        "{heat:?}"
+    );
 }
 
 #[test]
