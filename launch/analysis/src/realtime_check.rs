@@ -34,7 +34,7 @@ pub fn check(config: &Config, sides: &[Side]) -> Result<(), Failure> {
         if !used {
             continue;
         }
-        let scene = lab::load_scene_with_tool(config, name, field)?;
+        let scene = truth::scene_with_tool(config, name, field)?;
         if scene.method() != "implicit" {
             continue;
         }

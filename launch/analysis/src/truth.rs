@@ -91,13 +91,24 @@ pub(crate) fn is_scene(name: &str) -> bool {
     name != "free" && !name.starts_with("wall:")
 }
 
+/// Loads a scene with the tool that touches it in this session: a scene's own is meant for presses alone.
+pub(crate) fn scene_with_tool(
+    config: &Config,
+    name: &str,
+    field: &str,
+) -> Result<Scene, ConfigError> {
+    let predict = &config.master.predict;
+    let scene = lab::load_scene(name, field)?;
+    Ok(scene.with_tool(predict.tool_radius_m, predict.tool_stiffness_npm))
+}
+
 /// Presses a copy of the remote tissue at every site, all to one depth.
 fn press_sites(
     config: &Config,
     palpation: &PalpationParams,
     sites: &mut [Site],
 ) -> Result<(), ConfigError> {
-    let scene = lab::load_scene_with_tool(config, &config.tissue, "tissue")?;
+    let scene = scene_with_tool(config, &config.tissue, "tissue")?;
     for site in sites.iter_mut() {
         let [x_m, y_m] = site.place_m;
         site.over_lump = scene.lumps.iter().any(|lump| {
@@ -227,7 +238,7 @@ pub fn twin_summary(config: &Config, master: &[TickRecord]) -> Result<TwinSummar
     if !config.coupling.needs_twin() && !config.operator.uses_instruments() {
         return Ok(TwinSummary::default());
     }
-    let scene = lab::load_scene_with_tool(config, &config.twin, "twin")?;
+    let scene = scene_with_tool(config, &config.twin, "twin")?;
     let Ok(mut tissue) = scene.build() else {
         return Ok(TwinSummary::default());
     };

@@ -38,9 +38,7 @@ use liar::Liar;
 pub use reconstruction::Reconstruction;
 pub(crate) use reconstruction::ReconstructionMeter;
 use scene::wrong_scene;
-pub use scene::{
-    contact_m, list_folder, load_scene, load_scene_with_tool, read_scene, scene_notes, scene_text,
-};
+pub use scene::{contact_m, list_folder, load_scene, read_scene, scene_notes, scene_text};
 use virtual_side::{Stall, VirtualSide};
 
 /// Size of a frame on the wire, with the headers of CDR, zenoh and UDP/IP \[bytes\].
@@ -420,7 +418,9 @@ pub fn predictor(
     if !config.coupling.needs_twin() && !config.operator.uses_instruments() {
         return Ok(None);
     }
-    let scene = load_scene_with_tool(config, &config.twin, "twin")?;
+    let tool = &config.master.predict;
+    let scene = load_scene(&config.twin, "twin")?;
+    let scene = scene.with_tool(tool.tool_radius_m, tool.tool_stiffness_npm);
     let wrong = |error: SceneError| wrong_scene("twin", &config.twin, &error);
     let twin = match table {
         Some(table) => scene.build_with_table(table),
@@ -479,11 +479,12 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
         };
         return Ok(Box::new(ViscoelasticWall::rp1(stiffness_npm)));
     }
-    let scene = load_scene_with_tool(config, name, "tissue")?;
+    let predict = &config.master.predict;
+    let scene = load_scene(name, "tissue")?;
     let tissue = scene
+        .with_tool(predict.tool_radius_m, predict.tool_stiffness_npm)
         .build()
         .map_err(|error| wrong_scene("tissue", name, &error))?;
-    let predict = &config.master.predict;
     scene::check_tool_shape(config, "tissue", name, tissue.as_ref())?;
     Ok(Box::new(TissueEnvironment::new(tissue, predict)))
 }

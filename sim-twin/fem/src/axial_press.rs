@@ -294,7 +294,7 @@ impl Press {
                 across += weight * u[*node];
                 up += weight * u[node + 1];
             }
-            let distance = across.hypot(up);
+            let distance = libm::hypot(across, up);
             let pressure = self.stiffness * (1.0 - distance);
             if pressure > 0.0 && distance > 1e-9 {
                 let normal = [across / distance, up / distance];

@@ -113,18 +113,12 @@ pub struct PressRun {
 }
 
 impl Scene {
-    /// Returns this scene with a rigid ball of a radius \[m\] as its tool.
-    #[must_use]
-    pub fn with_ball(&self, radius_m: f64) -> Self {
-        self.clone().with_tool(radius_m, RIGID_NPM)
-    }
-
     /// Presses a separate tissue of this scene with a rigid ball.
     ///
     /// # Errors
     /// If no tissue can be built.
     pub fn press(&self, press: &BallPress, motion: PressMotion) -> Result<PressRun, SceneError> {
-        let scene = self.with_ball(press.radius_m);
+        let scene = self.clone().with_tool(press.radius_m, RIGID_NPM);
         if motion == PressMotion::Slow {
             let (mut tissue, dt_s) = scene.build_for_presses()?;
             return Ok(Driver::new(tissue.as_mut(), press, dt_s, 1.0).run(motion));

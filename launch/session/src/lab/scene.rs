@@ -68,20 +68,6 @@ pub fn load_scene(name: &str, field: &str) -> Result<Scene, ConfigError> {
     read_scene(name, field, &mut |_| ())
 }
 
-/// As [`load_scene`], with the ball that touches it in a session: a scene's own is meant for presses alone.
-///
-/// # Errors
-/// As [`load_scene`].
-pub fn load_scene_with_tool(
-    config: &Config,
-    name: &str,
-    field: &str,
-) -> Result<Scene, ConfigError> {
-    let predict = &config.master.predict;
-    let scene = load_scene(name, field)?;
-    Ok(scene.with_tool(predict.tool_radius_m, predict.tool_stiffness_npm))
-}
-
 /// As [`load_scene`]; calls `on_bytes` with the bytes of the scene's text, then of each file that it refers to,
 /// such as a mesh.
 ///

@@ -136,13 +136,15 @@ pub(super) fn press_faces(rule: &[RulePoint], batch: &FaceBatch, rod: &ToolRod) 
     } else {
         &[[0.0; 2]]
     };
-    let mut counted = whole;
-    if rod.spread > 0.0 {
-        counted.iter_mut().for_each(|area| *area *= 0.25);
-    }
-    for point in rule {
-        for signs in copies {
-            press(batch, point, *signs, &counted, rod, &mut all);
+    let part = 1.0 / copies.len() as f32;
+    for signs in copies {
+        let copy = RodCopy {
+            rod,
+            shift: [0, 1].map(|axis| batch.shift[axis].map(|shift| signs[axis] * shift)),
+            area: whole.map(|area| part * area),
+        };
+        for point in rule {
+            press(batch, point, &copy, &mut all);
         }
     }
     // the energy falls with the area, which is a tension
@@ -162,16 +164,18 @@ pub(super) fn press_faces(rule: &[RulePoint], batch: &FaceBatch, rod: &ToolRod) 
     all
 }
 
+/// Copy of a tool above every face.
+struct RodCopy<'a> {
+    rod: &'a ToolRod,
+    /// Shift of the points from the copy along both axes of the top.
+    shift: [Row; 2],
+    /// Areas that press on it.
+    area: Row,
+}
+
 /// Adds the loads at one point of every face.
 #[inline(always)]
-fn press(
-    batch: &FaceBatch,
-    point: &RulePoint,
-    signs: [f32; 2],
-    whole: &Row,
-    rod: &ToolRod,
-    all: &mut FaceLoads,
-) {
+fn press(batch: &FaceBatch, point: &RulePoint, copy: &RodCopy<'_>, all: &mut FaceLoads) {
     // by value: a load through a reference behind the condition below would prevent vectorisation
     let RulePoint {
         corner_weights: shares,
@@ -192,15 +196,15 @@ fn press(
         }
     }
     for l in 0..FACES_PER_BATCH {
-        let from_copy = [
-            batch.shift[0][l].mul_add(signs[0], position[0][l]),
-            batch.shift[1][l].mul_add(signs[1], position[1][l]),
-            position[2][l],
-        ];
-        let (depth, normal) = depth(&from_copy, rod);
+        let [x, y] = [0, 1].map(|axis| position[axis][l] + copy.shift[axis][l]);
+        let (depth, normal) = depth(&[x, y, position[2][l]], copy.rod);
         let deepest = batch.depth_max[l];
         let counted = if depth < deepest { depth } else { deepest };
-        own[l] = if depth > 0.0 { whole[l] * area } else { 0.0 };
+        own[l] = if depth > 0.0 {
+            copy.area[l] * area
+        } else {
+            0.0
+        };
         force[l] = batch.stiffness[l] * counted * own[l];
         energy[l] = force[l] * (depth - 0.5 * counted);
         // by area, with a ramp so that points that come and go cause no step
