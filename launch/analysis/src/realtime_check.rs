@@ -4,7 +4,6 @@
 
 use palpate_scene::{Scene, SceneError};
 use palpate_session::config::Config;
-use palpate_session::lab;
 use palpate_session::stat::upper_median;
 use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::trace::Side;

@@ -185,9 +185,7 @@ fn press(batch: &FaceBatch, point: &RulePoint, copy: &RodCopy<'_>, all: &mut Fac
         [[0.0_f32; FACES_PER_BATCH]; 3],
         [[0.0_f32; FACES_PER_BATCH]; 3],
     );
-    let (mut force, mut own) = ([0.0_f32; FACES_PER_BATCH], [0.0_f32; FACES_PER_BATCH]);
-    let mut weight = [0.0_f32; FACES_PER_BATCH];
-    let (mut energy, mut depths) = ([0.0_f32; FACES_PER_BATCH], [0.0_f32; FACES_PER_BATCH]);
+    let [mut force, mut own, mut weight, mut energy, mut depths] = [[0.0_f32; FACES_PER_BATCH]; 5];
     for axis in 0..3 {
         for (corner, share) in batch.corners.iter().zip(&shares) {
             for l in 0..FACES_PER_BATCH {

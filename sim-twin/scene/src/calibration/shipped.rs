@@ -1,7 +1,7 @@
 //! Depth maps of the built-in scenes, computed once: `scenes/depth_maps.toml`.
 //!
 //! Source: ours. Each has the key of its scene, so that a scene that changes is calibrated anew. A test computes them
-//! again; with `PALPATE_MAPS=write` it writes the file.
+//! again; another, which is ignored, prints the file.
 
 use std::sync::OnceLock;
 
