@@ -269,10 +269,7 @@ impl<'a> BlockModel<'a> {
         only: Option<SingleChange<'_>>,
     ) -> Result<Vec<ModelForce>, TouchError> {
         let scene = self.scene_with(changes)?;
-        let SceneBody::Block(block) = &scene.body else {
-            return Ok(Vec::new());
-        };
-        let mut tissue = block.build()?;
+        let mut tissue = scene.build_with_map_of(self.scene)?;
         let rest = Snapshot::of(tissue.as_ref());
         let mut all = Vec::with_capacity(touch.bins().count());
         for visit in &touch.touches {

@@ -182,8 +182,8 @@ fn starting_scene(
             )));
         }
         // the tool of the recording
-        scene.tool_radius_m = config.master.predict.tool_radius_m;
-        scene.tool_stiffness_npm = config.master.predict.tool_stiffness_npm;
+        let predict = &config.master.predict;
+        scene = scene.with_tool(predict.tool_radius_m, predict.tool_stiffness_npm);
     }
     Ok((twin, text, scene))
 }

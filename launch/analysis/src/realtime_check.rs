@@ -4,7 +4,6 @@
 
 use palpate_scene::{Scene, SceneError};
 use palpate_session::config::Config;
-use palpate_session::lab;
 use palpate_session::stat::upper_median;
 use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::trace::Side;
@@ -34,7 +33,7 @@ pub fn check(config: &Config, sides: &[Side]) -> Result<(), Failure> {
         if !used {
             continue;
         }
-        let scene = lab::load_scene(name, field)?;
+        let scene = truth::scene_with_tool(config, name, field)?;
         if scene.method() != "implicit" {
             continue;
         }

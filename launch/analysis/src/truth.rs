@@ -92,12 +92,14 @@ pub(crate) fn is_scene(name: &str) -> bool {
 }
 
 /// Loads a scene with the tool that touches it in this session: a scene's own is meant for presses alone.
-fn scene_with_tool(config: &Config, name: &str, field: &str) -> Result<Scene, ConfigError> {
-    let mut scene = lab::load_scene(name, field)?;
+pub(crate) fn scene_with_tool(
+    config: &Config,
+    name: &str,
+    field: &str,
+) -> Result<Scene, ConfigError> {
     let predict = &config.master.predict;
-    (scene.tool_radius_m, scene.tool_stiffness_npm) =
-        (predict.tool_radius_m, predict.tool_stiffness_npm);
-    Ok(scene)
+    let scene = lab::load_scene(name, field)?;
+    Ok(scene.with_tool(predict.tool_radius_m, predict.tool_stiffness_npm))
 }
 
 /// Presses a copy of the remote tissue at every site, all to one depth.

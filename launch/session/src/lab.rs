@@ -418,7 +418,9 @@ pub fn predictor(
     if !config.coupling.needs_twin() && !config.operator.uses_instruments() {
         return Ok(None);
     }
+    let tool = &config.master.predict;
     let scene = load_scene(&config.twin, "twin")?;
+    let scene = scene.with_tool(tool.tool_radius_m, tool.tool_stiffness_npm);
     let wrong = |error: SceneError| wrong_scene("twin", &config.twin, &error);
     let twin = match table {
         Some(table) => scene.build_with_table(table),
@@ -477,11 +479,12 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
         };
         return Ok(Box::new(ViscoelasticWall::rp1(stiffness_npm)));
     }
+    let predict = &config.master.predict;
     let scene = load_scene(name, "tissue")?;
     let tissue = scene
+        .with_tool(predict.tool_radius_m, predict.tool_stiffness_npm)
         .build()
         .map_err(|error| wrong_scene("tissue", name, &error))?;
-    let predict = &config.master.predict;
     scene::check_tool_shape(config, "tissue", name, tissue.as_ref())?;
     Ok(Box::new(TissueEnvironment::new(tissue, predict)))
 }

@@ -13,6 +13,7 @@
 //! largest shear modulus. No
 //! tolerance depends on the size or the softness of the tissue.
 
+mod axial_press;
 mod compliance;
 mod compliance_bytes;
 mod condensation;
@@ -29,6 +30,7 @@ mod static_press;
 #[cfg(test)]
 mod tests;
 
+pub use axial_press::AxialPress;
 pub use compliance::{ComplianceError, ComplianceTable, Patch};
 pub use compliance_bytes::ComplianceDecodeError;
 pub use deadline_fallback::FallbackPredictor;

@@ -92,7 +92,11 @@ impl Scene {
             return self.build();
         };
         let fallback = FallbackPredictor::new(Arc::clone(table));
-        Ok(Box::new(block.explicit_solver()?.with_table(fallback)))
+        let tissue = block.explicit_solver()?.with_table(fallback);
+        Ok(match self.depth_map()? {
+            Some(map) => Box::new(tissue.with_depth_map(map)),
+            None => Box::new(tissue),
+        })
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod block;
 mod block_mesh;
+mod calibration;
 mod colouring;
 mod compliance_table;
 mod converged_press;
@@ -275,10 +276,20 @@ impl Scene {
         match &self.body {
             SceneBody::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
             SceneBody::Flat(sheet) => Ok(Box::new(FlatTissue::new(sheet))),
-            SceneBody::Block(block) => block.build(),
+            SceneBody::Block(_) => self.build_with_map_of(self),
             SceneBody::Mesh(volume) => Ok(Box::new(volume.solver()?)),
             SceneBody::VoxelBlock(block) => Ok(Box::new(block.solver()?)),
             SceneBody::VoxelBody(body) => Ok(Box::new(body.solver()?)),
+        }
+    }
+
+    /// Returns this scene with a ball of a radius \[m\] as its tool, whose boundary has a stiffness \[N/m\].
+    #[must_use]
+    pub fn with_tool(self, radius_m: f64, stiffness_npm: f64) -> Self {
+        Self {
+            tool_radius_m: radius_m,
+            tool_stiffness_npm: stiffness_npm,
+            ..self
         }
     }
 

@@ -31,8 +31,6 @@ const SINE_S: f64 = 1.0;
 const SINE_STEPS: f64 = 64.0;
 /// Part of the depth over which the stiffness is measured.
 const SLOPE_SHARE: f64 = 0.05;
-/// Edges of the truth's cells over those of a slow press.
-const DYNAMIC_COARSER: f64 = 1.0;
 
 /// Motion of the ball.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -121,11 +119,12 @@ impl Scene {
     /// # Errors
     /// If no tissue can be built.
     pub fn press(&self, press: &BallPress, motion: PressMotion) -> Result<PressRun, SceneError> {
+        let scene = self.clone().with_tool(press.radius_m, RIGID_NPM);
         if motion == PressMotion::Slow {
-            let (mut tissue, dt_s) = self.build_for_presses()?;
+            let (mut tissue, dt_s) = scene.build_for_presses()?;
             return Ok(Driver::new(tissue.as_mut(), press, dt_s, 1.0).run(motion));
         }
-        Ok(motion.press(self.build()?.as_mut(), press))
+        Ok(motion.press(scene.build()?.as_mut(), press))
     }
 
     /// Truth of a press: the converged force of a slow one, else the same motion on a finer mesh. None for a scene that
@@ -160,7 +159,7 @@ impl Block {
         if let PressMotion::Drag { .. } = motion {
             mirrors.retain(|side| *side == BlockSide::YMin);
         }
-        let mesh = self.mesh_around(press, &mirrors, DYNAMIC_COARSER)?;
+        let mesh = self.mesh_around(press, &mirrors)?;
         let regions = self.regions();
         let shares = RegionFractions::sample(&mesh, &regions, SAMPLES)?;
         let materials = shares.cell_materials(&regions, self.mixing);

@@ -302,3 +302,18 @@ fn single_phase_is_not_mixed_and_lambda_stays_non_negative() {
         }
     }
 }
+
+#[test]
+fn relaxed_material_has_the_bulk_modulus_and_the_rest_of_the_shear_modulus() {
+    let viscosity = Viscosity {
+        share: 0.4,
+        time_s: 0.1,
+        ..Viscosity::NONE
+    };
+    let material = Material::new(8e3, 0.45, 1e3).unwrap();
+    let relaxed = material.with_viscosity(viscosity).unwrap().relaxed();
+    let (own, left) = (material.moduli(), relaxed.moduli());
+    assert!((left.mu_pa / (0.6 * own.mu_pa) - 1.0).abs() < 1e-12);
+    assert!((left.bulk_pa() / own.bulk_pa() - 1.0).abs() < 1e-12);
+    assert_eq!(relaxed.viscosity(), Viscosity::NONE);
+}

@@ -7,12 +7,12 @@
 use palpate_master::predict::ToolShape;
 use palpate_scene::Scene;
 use palpate_session::config::Config;
-use palpate_session::lab::load_scene;
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::TickRecord;
 use palpate_twin::{Reaction, Tool, Vec3};
 
 use super::{Render, SIZE, draw_tool, picture};
+use crate::truth::scene_with_tool;
 
 /// Force below which a probe counts as free \[N\].
 const FREE_N: f64 = 0.02;
@@ -33,12 +33,9 @@ pub(crate) fn peak_render(config: &Config, slave: &[TickRecord]) -> Option<Rende
     let peak = peak(slave)?;
     let opened = slave.last().is_some_and(|record| record.edit_batches > 0);
     let before_edits = if opened { " before the first edit" } else { "" };
-    let scene = load_scene(&config.tissue, "tissue").ok()?;
+    let scene = scene_with_tool(config, &config.tissue, "tissue").ok()?;
     let path = probe_path(slave, peak);
-    let predict = &config.master.predict;
-    let mut tool = scene.tool_at(Vec3::zeros());
-    (tool.radius_m, tool.stiffness_npm) = (predict.tool_radius_m, predict.tool_stiffness_npm);
-    let (png, force_n) = press(&scene, tool, &path)?;
+    let (png, force_n) = press(&scene, scene.tool_at(Vec3::zeros()), &path)?;
     let seconds = slave[peak].tick as f64 * PERIOD.s();
     let caption = format!(
         "The remote tissue ({}) under the probe at {seconds:.2} s, when it was pressed hardest{before_edits}: \

@@ -42,7 +42,10 @@ pub(super) fn words(scene: &Scene) -> Result<String, Failure> {
         SceneBody::Block(block) => {
             materials(&mut text, block);
             match block.solver {
-                BlockSolver::Explicit => cost(&mut text, block).map_err(bad_input(&scene.name))?,
+                BlockSolver::Explicit => {
+                    cost(&mut text, block).map_err(bad_input(&scene.name))?;
+                    calibration(&mut text, scene, block).map_err(bad_input(&scene.name))?;
+                }
                 BlockSolver::Implicit => text += &solver_text(&caps()?),
             }
         }
@@ -253,6 +256,42 @@ fn cost(text: &mut String, block: &Block) -> Result<(), SceneError> {
             text,
             "stiff    no cell is too stiff for that step; no mass is added at rest"
         )
+    };
+    Ok(())
+}
+
+/// Describes where and how deep the force of its ball is calibrated, and the error that is left there.
+fn calibration(text: &mut String, scene: &Scene, block: &Block) -> Result<(), SceneError> {
+    let zone = &block.zone;
+    let [x_mm, y_mm] = [0, 1].map(|axis| {
+        let half_m = zone.half_m[axis].min(0.5 * block.size_m[axis]);
+        [zone.centre_m[axis] - half_m, zone.centre_m[axis] + half_m].map(|end_m| 1e3 * end_m)
+    });
+    let map = scene.depth_map()?;
+    let knots = map.as_ref().map(|map| map.knots.as_slice());
+    let shown = |from_m: f64| knots.and_then(|all| all.iter().find(|knot| knot.depth_m >= from_m));
+    // writing to a string cannot fail
+    let _ = match shown(0.2e-3).zip(knots.and_then(<[_]>::last)) {
+        Some((shallow, deepest)) => {
+            let left = [Some(shallow), shown(1e-3)].into_iter().flatten();
+            let left = left.map(|knot| {
+                let (percent, depth_mm) = (100.0 * knot.doubt, 1e3 * knot.depth_m);
+                format!("{percent:.1} % at {depth_mm:.1} mm")
+            });
+            writeln!(
+                text,
+                "force    calibrated for slow presses with the ball of {:.1} mm to a depth of {:.1} mm, at x {:.0} to \
+                 {:.0} and y {:.0} to {:.0} mm\nerror    up to {}, between nodes and faces of the mesh",
+                1e3 * scene.tool_radius_m,
+                1e3 * deepest.depth_m,
+                x_mm[0],
+                x_mm[1],
+                y_mm[0],
+                y_mm[1],
+                left.collect::<Vec<_>>().join(", "),
+            )
+        }
+        None => writeln!(text, "force    not calibrated: it is that of the mesh"),
     };
     Ok(())
 }

@@ -23,6 +23,8 @@ use crate::abort::{Abort, check_stop, refusal};
 
 const CASES: &str = include_str!("../../../../tests/reference/truth/cases.toml");
 const TRUTH: &str = include_str!("../../../../tests/reference/truth/truth.csv");
+/// Stiffness of the ball of [`PressMotion::press`] \[N/m\].
+const RIGID_NPM: f64 = 1e9;
 /// Speed of the descent before a hold \[m/s\], as in the script.
 const HOLD_SPEED_MPS: f64 = 0.02;
 /// Largest error of a force, and of one at less than [`SHALLOW_M`] \[%\] (issue 21).
@@ -127,8 +129,7 @@ fn cases() -> Result<Vec<ReferenceCase>, Failure> {
             radius_m: 1e-3 * number(radius)?,
             depth_m: 1e-3 * number(depth)?,
         };
-        let mut scene = scene_of(entry, file.get("grid"), name)?;
-        scene.tool_radius_m = press.radius_m;
+        let scene = scene_of(entry, file.get("grid"), name)?.with_tool(press.radius_m, RIGID_NPM);
         let parameter = number(parameter)?;
         let motion = match motion {
             "sine" => PressMotion::Sine {

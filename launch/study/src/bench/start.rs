@@ -108,7 +108,10 @@ fn timed(command: &mut Command) -> Result<Span, Failure> {
 /// # Errors
 /// If the scene cannot be built or its table is missing.
 pub fn first_tick(folder: &Path) -> Result<String, Failure> {
-    let twin = scene::load(&Config::default().twin).map_err(refusal)?;
+    let config = Config::default();
+    let tool = &config.master.predict;
+    let twin = scene::load(&config.twin).map_err(refusal)?;
+    let twin = twin.with_tool(tool.tool_radius_m, tool.tool_stiffness_npm);
     let missing = || refusal("bench, find a table: no table of the twin's scene");
     let table = table_cache::find(folder, &twin)
         .unwrap_or_default()

@@ -13,6 +13,8 @@ pub(super) const FACES_PER_BATCH: usize = 16;
 pub(super) type Row = [f32; FACES_PER_BATCH];
 /// Ratio of depth to the largest depth at which a point has half its area as weight in friction.
 const FRICTION_RAMP_RATIO: f32 = 2.5e-5;
+/// Directions in which the copies of a tool are shifted.
+const COPIES: [[f32; 2]; 4] = [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]];
 /// Coordinate of the corners of absent faces: out of every tool's reach.
 const OUT_OF_REACH: f32 = 1e9;
 
@@ -33,6 +35,8 @@ pub(super) struct FaceBatch {
     depth_max: Row,
     /// Largest areas that count for the force.
     area_max: Row,
+    /// Shift of the copies of the tool along both axes of the top.
+    shift: [Row; 2],
 }
 
 impl FaceBatch {
@@ -41,22 +45,20 @@ impl FaceBatch {
         stiffness: [0.0; FACES_PER_BATCH],
         depth_max: [0.0; FACES_PER_BATCH],
         area_max: [f32::MAX; FACES_PER_BATCH],
+        shift: [[0.0; FACES_PER_BATCH]; 2],
     };
 
     /// Stores a face in a lane of the batch.
-    pub(super) fn set(
-        &mut self,
-        lane: usize,
-        face: &Face,
-        corners: &[[f32; 3]; 4],
-        boundary_compliance: f32,
-    ) {
+    pub(super) fn set(&mut self, lane: usize, face: &Face, corners: &[[f32; 3]; 4], rod: &ToolRod) {
         for (rows, corner) in self.corners.iter_mut().zip(corners) {
             for (row, x) in rows.iter_mut().zip(corner) {
                 row[lane] = *x;
             }
         }
-        self.stiffness[lane] = face.stiffness / (1.0 + face.stiffness * boundary_compliance);
+        self.stiffness[lane] = face.stiffness / (1.0 + face.stiffness * rod.boundary_compliance);
+        for (row, edge) in self.shift.iter_mut().zip(face.edges) {
+            row[lane] = rod.spread * edge;
+        }
         self.depth_max[lane] = face.depth_max;
         self.area_max[lane] = face.area_max;
     }
@@ -129,8 +131,21 @@ pub(super) fn press_faces(rule: &[RulePoint], batch: &FaceBatch, rod: &ToolRod) 
         growing[l] = if free { 1.0 } else { 0.0 };
         whole[l] = if free { whole[l] } else { batch.area_max[l] };
     }
-    for point in rule {
-        press(batch, point, &whole, rod, &mut all);
+    let copies: &[[f32; 2]] = if rod.spread > 0.0 {
+        &COPIES
+    } else {
+        &[[0.0; 2]]
+    };
+    let part = 1.0 / copies.len() as f32;
+    for signs in copies {
+        let copy = RodCopy {
+            rod,
+            shift: [0, 1].map(|axis| batch.shift[axis].map(|shift| signs[axis] * shift)),
+            area: whole.map(|area| part * area),
+        };
+        for point in rule {
+            press(batch, point, &copy, &mut all);
+        }
     }
     // the energy falls with the area, which is a tension
     let mut tension = all.energy;
@@ -149,9 +164,18 @@ pub(super) fn press_faces(rule: &[RulePoint], batch: &FaceBatch, rod: &ToolRod) 
     all
 }
 
+/// Copy of a tool above every face.
+struct RodCopy<'a> {
+    rod: &'a ToolRod,
+    /// Shift of the points from the copy along both axes of the top.
+    shift: [Row; 2],
+    /// Areas that press on it.
+    area: Row,
+}
+
 /// Adds the loads at one point of every face.
 #[inline(always)]
-fn press(batch: &FaceBatch, point: &RulePoint, whole: &Row, rod: &ToolRod, all: &mut FaceLoads) {
+fn press(batch: &FaceBatch, point: &RulePoint, copy: &RodCopy<'_>, all: &mut FaceLoads) {
     // by value: a load through a reference behind the condition below would prevent vectorisation
     let RulePoint {
         corner_weights: shares,
@@ -161,9 +185,7 @@ fn press(batch: &FaceBatch, point: &RulePoint, whole: &Row, rod: &ToolRod, all: 
         [[0.0_f32; FACES_PER_BATCH]; 3],
         [[0.0_f32; FACES_PER_BATCH]; 3],
     );
-    let (mut force, mut own) = ([0.0_f32; FACES_PER_BATCH], [0.0_f32; FACES_PER_BATCH]);
-    let mut weight = [0.0_f32; FACES_PER_BATCH];
-    let (mut energy, mut depths) = ([0.0_f32; FACES_PER_BATCH], [0.0_f32; FACES_PER_BATCH]);
+    let [mut force, mut own, mut weight, mut energy, mut depths] = [[0.0_f32; FACES_PER_BATCH]; 5];
     for axis in 0..3 {
         for (corner, share) in batch.corners.iter().zip(&shares) {
             for l in 0..FACES_PER_BATCH {
@@ -172,10 +194,15 @@ fn press(batch: &FaceBatch, point: &RulePoint, whole: &Row, rod: &ToolRod, all: 
         }
     }
     for l in 0..FACES_PER_BATCH {
-        let (depth, normal) = depth(&[position[0][l], position[1][l], position[2][l]], rod);
+        let [x, y] = [0, 1].map(|axis| position[axis][l] + copy.shift[axis][l]);
+        let (depth, normal) = depth(&[x, y, position[2][l]], copy.rod);
         let deepest = batch.depth_max[l];
         let counted = if depth < deepest { depth } else { deepest };
-        own[l] = if depth > 0.0 { whole[l] * area } else { 0.0 };
+        own[l] = if depth > 0.0 {
+            copy.area[l] * area
+        } else {
+            0.0
+        };
         force[l] = batch.stiffness[l] * counted * own[l];
         energy[l] = force[l] * (depth - 0.5 * counted);
         // by area, with a ramp so that points that come and go cause no step

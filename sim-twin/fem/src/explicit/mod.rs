@@ -26,6 +26,7 @@ mod cholesky;
 mod chunks;
 mod collapse;
 mod coupled_inertia;
+mod depth_map;
 mod edit;
 mod estimate;
 mod face_points;
@@ -52,6 +53,7 @@ use build::{CLASSES, Model};
 use chunks::ChunkScratch;
 pub use coupled_inertia::StiffCellMethod;
 use coupled_inertia::{CoupledInertia, CoupledScratch};
+pub use depth_map::{DepthKnot, DepthMap};
 use mass_scaling::MassLoads;
 use palpate_geometry::mesh::nested_grid::NestedGrid;
 use palpate_twin::Vec3;
@@ -217,6 +219,7 @@ pub struct ExplicitTissue {
     top_displacement_max: f32,
     extrapolator: ReactionExtrapolator,
     fallback: Option<Box<FallbackPredictor>>,
+    depth_map: Option<Arc<DepthMap>>,
 }
 
 /// Surface of a view: top nodes by grid, and their triangles.
@@ -296,6 +299,7 @@ impl ExplicitTissue {
             top_displacement_max: 0.0,
             extrapolator: ReactionExtrapolator::default(),
             fallback: None,
+            depth_map: None,
             surface,
             model,
         }
@@ -306,6 +310,16 @@ impl ExplicitTissue {
     pub fn with_table(self, fallback: FallbackPredictor) -> Self {
         Self {
             fallback: Some(Box::new(fallback)),
+            ..self
+        }
+    }
+
+    /// Corrects the forces on the ball of the map, and spreads it over the mesh. Tissue that uses jaws has none.
+    #[must_use]
+    pub fn with_depth_map(self, map: Arc<DepthMap>) -> Self {
+        let uses_jaws = self.model.params.jaw_friction.is_some();
+        Self {
+            depth_map: (!uses_jaws).then_some(map),
             ..self
         }
     }
@@ -379,6 +393,7 @@ impl Clone for ExplicitTissue {
         let mut copy = Self::from_model(Arc::clone(&self.model));
         copy.state = self.state.clone();
         (copy.extrapolator, copy.fallback) = (self.extrapolator, self.fallback.clone());
+        copy.depth_map.clone_from(&self.depth_map);
         copy.loads
             .find_loaded(&copy.model.grids, &copy.state.motions);
         copy.update_surface();
@@ -405,7 +420,7 @@ impl Tissue for ExplicitTissue {
             }
             return;
         }
-        self.advance(tools, dt_s, reactions);
+        self.advance_mapped(tools, dt_s, reactions);
         self.extrapolator.record(tools, dt_s, reactions);
     }
 

@@ -47,6 +47,8 @@ pub(super) struct Face {
     middle: [f32; 3],
     half_diagonal: f32,
     pub(super) area: f32,
+    /// Its edges at rest.
+    pub(super) edges: [f32; 2],
     /// Pressure per depth.
     pub(super) stiffness: f32,
     /// Depth up to which the pressure grows.
@@ -66,6 +68,9 @@ pub(super) struct ToolRod {
     pub(super) radius: f32,
     /// Compliance of the tool's boundary: depth per pressure.
     pub(super) boundary_compliance: f32,
+    /// Distance along both axes of the top by which four copies of the tool are shifted, over the edges of a face; each
+    /// has a quarter of its stiffness. 0 for one tool.
+    pub(super) spread: f32,
 }
 
 /// Cells and faces that act at an instant.
@@ -181,7 +186,8 @@ impl Skin {
         list.clear();
         for (index, face) in (0..).zip(&self.faces) {
             let rest = [0, 1, 2].map(|axis| face.middle[axis] - rod.centre[axis]);
-            let far = rod.radius + reach + moved + face.half_diagonal;
+            let shift = 2.0 * rod.spread * face.half_diagonal;
+            let far = rod.radius + reach + moved + shift + face.half_diagonal;
             if square(&from_axis(&rest, &rod.shaft)) > far * far {
                 continue;
             }
@@ -201,7 +207,7 @@ impl Skin {
                 }
                 half_diagonal2 = half_diagonal2.max(square(&out));
             }
-            let limit = rod.radius + reach + half_diagonal2.sqrt();
+            let limit = rod.radius + reach + shift + half_diagonal2.sqrt();
             if square(&from_axis(&middle, &rod.shaft)) <= limit * limit {
                 list.push(index);
             }
@@ -226,7 +232,7 @@ impl Skin {
             for (lane, &index) in faces.iter().enumerate() {
                 let face = &self.faces[index as usize];
                 let corners = corner_offsets(face, &motions[face.grid as usize].u, &rod.centre);
-                batch.set(lane, face, &corners, rod.boundary_compliance);
+                batch.set(lane, face, &corners, rod);
             }
             let mut loads = press_faces(&self.rule, &batch, rod);
             if round {
@@ -376,6 +382,7 @@ fn face(
             .map(|a| f32::of(0.5 * (grid.rest_position(at[0])[a] + grid.rest_position(at[2])[a]))),
         half_diagonal: f32::of(0.5 * libm::hypot(grid.edge[0], grid.edge[1])),
         area: f32::of(grid.edge[0] * grid.edge[1]),
+        edges: [f32::of(grid.edge[0]), f32::of(grid.edge[1])],
         stiffness: f32::of(params.contact_stiffness * mu / short),
         depth_max: f32::of(DEPTH_MAX_RATIO * short),
         area_max: f32::of(AREA_MAX_RATIO * grid.edge[0] * grid.edge[1]),

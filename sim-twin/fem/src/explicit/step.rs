@@ -9,6 +9,7 @@
 use super::ExplicitTissue;
 use super::build::Model;
 use super::cells::PassTotals;
+use super::depth_map::{DepthMap, SPREAD};
 use super::estimate::TouchEstimate;
 use super::friction;
 use super::grid::Grid;
@@ -40,6 +41,9 @@ const DISPLACEMENT_FAST: f64 = 0.1;
 /// the energy of a press.
 const SETTLED_ENERGY_RATIO: f64 = 1e-6;
 
+/// Mean area of touched faces, over that of the finest faces, beyond which a depth map says nothing about the error.
+const COARSE: f64 = 1.3;
+
 /// Sub-steps of a tick.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
@@ -48,8 +52,39 @@ pub(super) struct Plan {
 }
 
 impl ExplicitTissue {
-    /// Advances the tissue by one tick of [`palpate_twin::Tissue::step`].
-    pub(super) fn advance(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+    /// Advances the tissue by one tick of [`palpate_twin::Tissue::step`]; tools that the depth map is for are where it
+    /// places them in the model.
+    pub(super) fn advance_mapped(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+        let map = self.depth_map.clone();
+        let (Some(map), Some(first)) = (map, tools.first()) else {
+            return self.advance(tools, dt_s, reactions);
+        };
+        let top_m = self.model.origin_m.z + self.model.top() * self.model.length_m;
+        let mut moved = [*first; TOOLS];
+        for (moved, tool) in moved.iter_mut().zip(tools) {
+            *moved = map.in_model(tool, top_m);
+        }
+        self.advance(&moved[..tools.len().min(TOOLS)], dt_s, reactions);
+        for (index, (reaction, tool)) in reactions.iter_mut().zip(tools).enumerate().take(TOOLS) {
+            let from = self.extrapolator.last(index, tool);
+            let estimated_n = reaction.mesh_error_n;
+            map.correct(tool, from.map(|last| last.position_m), top_m, reaction);
+            if map.fits(tool) && self.touches_coarse_faces(index, &map) {
+                reaction.mesh_error_n = estimated_n;
+            }
+        }
+    }
+
+    /// True if the faces that a tool touches are on the mean larger than those of the map.
+    fn touches_coarse_faces(&self, index: usize, map: &DepthMap) -> bool {
+        let contact = &self.tool_contacts[index];
+        let face = f64::from(contact.area) / f64::from(contact.rest_area_ratio);
+        let [wide_m, long_m] = map.edge_m;
+        face * self.model.length_m * self.model.length_m > COARSE * wide_m * long_m
+    }
+
+    /// Advances the tissue by one tick, with tools in the model.
+    fn advance(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
         reactions.fill(Reaction::default());
         if !(dt_s > 0.0 && dt_s <= DT_MAX_S) {
             return;
@@ -204,7 +239,12 @@ impl ExplicitTissue {
             (slot.radius_m, slot.stiffness_npm) = (tool.radius_m, tool.stiffness_npm);
             (slot.shaft_m, slot.jaw) = (tool.shaft_m, jaw.is_some());
             let friction = self.model.params.friction.max(jaw.unwrap_or_default());
-            *path = Some(self.model.tool_path(from_m, shaft_m, tool, friction));
+            let mapped = self.depth_map.as_ref().is_some_and(|map| map.fits(tool));
+            let spread = if mapped { SPREAD } else { 0.0 };
+            let from = self
+                .model
+                .tool_path(from_m, shaft_m, tool, friction, spread);
+            *path = Some(from);
         }
         paths
     }

@@ -6,6 +6,7 @@ mod chunk;
 mod collapse;
 mod coupled_inertia;
 mod deep_press;
+mod depth_map;
 mod edit;
 mod energy;
 mod estimate;

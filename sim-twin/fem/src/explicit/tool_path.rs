@@ -118,6 +118,7 @@ impl Model {
         shaft_m: Vec3,
         tool: &Tool,
         friction: f64,
+        spread: f64,
     ) -> ToolPath {
         let radius = tool.radius_m / self.length_m;
         let stiffness = tool.stiffness_npm / (self.stress_pa * self.length_m);
@@ -134,6 +135,7 @@ impl Model {
                 shaft: [0.0; 3],
                 radius: f32::of(radius),
                 boundary_compliance: f32::of(1.0 / foundation),
+                spread: f32::of(spread),
             },
         }
     }

@@ -1,7 +1,7 @@
 //! Viscous parts of cells: a dashpot parallel to the law and one relaxing branch, at the centre.
 //!
 //! Source: [`palpate_twin::law::viscous`] for the laws, both in the Green strain `E`. The dashpot stress
-//! follows the strain rate; the branch, deviatoric only, follows its remaining stress (trapezoidal rule,
+//! follows the strain rate, and acts on the hourglass modes too; the branch, deviatoric only, follows its remaining stress (trapezoidal rule,
 //! which dissipates at every step and time constant). Rates refer to the time since the last forces of
 //! a cell, so its memory is `E` at that time. The viscous cells have a separate pass after that of their law:
 //! elastic cells cost nothing more, viscous ones about twice as much (see the bench `explicit`).
@@ -10,15 +10,19 @@
 //! (h0 + h1)^2 / (4 k)`, with `r` the step over the time constant, `h` the branch stress and `k` its
 //! stiffness.
 
-use super::cells::{Buffer, Field, ForcePass, ForceTarget, RUN_MAX, corners, modes, row, scatter};
+use super::cells::{
+    Buffer, Cells, Field, ForcePass, ForceTarget, RUN_MAX, corners, modes, row, scatter,
+};
 use super::material::Scale;
 use super::simd::SIMD_WIDTH;
 use multiversion::multiversion;
 use palpate_twin::law::Real;
 use palpate_twin::law::Viscosity;
 
-/// Numbers in the memory of a cell: its strain, then the stress of its branch.
-pub(super) const MEMORY_LEN: usize = 12;
+/// Numbers in the memory of a cell at its centre: its strain, then the stress of its branch.
+const CENTRE_LEN: usize = 12;
+/// Numbers in the memory of a cell: those at its centre, then its hourglass modes by component.
+pub(super) const MEMORY_LEN: usize = CENTRE_LEN + 12;
 
 /// Viscous parameters of the cells of a grid, in internal units times volume.
 #[derive(Debug, Clone)]
@@ -120,7 +124,7 @@ type CellViscosity = [f32; 5];
 #[inline(always)]
 fn viscous_stress(
     h: [f32; 9],
-    memory: [f32; MEMORY_LEN],
+    memory: &[f32; MEMORY_LEN],
     own: CellViscosity,
     dt: f32,
     inverse: f32,
@@ -180,12 +184,14 @@ fn cell(
     x: [[f32; 8]; 3],
     memory: [f32; MEMORY_LEN],
     own: CellViscosity,
-    s: [f32; 3],
+    cells: &Cells,
     elapsed: ElapsedTime,
 ) -> ([[f32; 8]; 3], [f32; MEMORY_LEN], f32, f32) {
-    let mut gradient = [0.0; 9];
+    let s = cells.slope;
+    let (mut gradient, mut hourglass) = ([0.0; 9], [[0.0; 4]; 3]);
     for i in 0..3 {
-        let (linear, _) = modes(x[i]);
+        let linear;
+        (linear, hourglass[i]) = modes(x[i]);
         for axis in 0..3 {
             gradient[3 * axis + i] = linear[axis] * s[axis];
         }
@@ -195,14 +201,24 @@ fn cell(
         inverse,
         weight,
     } = elapsed;
-    let (stress, now, dissipated, stored) = viscous_stress(gradient, memory, own, dt, inverse);
+    let (stress, mut now, mut dissipated, stored) =
+        viscous_stress(gradient, &memory, own, dt, inverse);
     let mut out = [[0.0; 8]; 3];
     for i in 0..3 {
-        let mut pulled = [0.0; 3];
+        let (mut pulled, mut bent) = ([0.0; 3], [0.0; 4]);
         for axis in 0..3 {
             pulled[axis] = stress[3 * axis + i] * s[axis] * weight;
         }
-        out[i] = corners(pulled, [0.0; 4]);
+        for m in 0..4 {
+            let at = CENTRE_LEN + 4 * i + m;
+            now[at] = hourglass[i][m];
+            let change = hourglass[i][m] - memory[at];
+            // the dashpot has the share of the shear viscosity that the elastic mode has of the shear modulus
+            let force = 0.5 * own[0] * cells.hourglass[m] * change * inverse;
+            dissipated += force * change;
+            bent[m] = force * weight;
+        }
+        out[i] = corners(pulled, bent);
     }
     (out, now, dissipated, stored)
 }
@@ -258,7 +274,7 @@ pub(super) fn add_viscous_forces(
                 let old_memory = std::array::from_fn(|c| memory[c][l]);
                 let own = std::array::from_fn(|c| own[c][l]);
                 let (forces, now, heat, energy) =
-                    cell(displacements, old_memory, own, cells.slope, elapsed);
+                    cell(displacements, old_memory, own, cells, elapsed);
                 for c in 0..MEMORY_LEN {
                     memory[c][l] = now[c];
                 }

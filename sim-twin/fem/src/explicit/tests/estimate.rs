@@ -49,6 +49,7 @@ fn invalid_contacts_have_finite_bounded_estimates() {
                     shaft: [0.0; 3],
                     radius: 1.0,
                     boundary_compliance: 0.0,
+                    spread: 0.0,
                 };
                 let touch = TouchEstimate {
                     force: 0.7,

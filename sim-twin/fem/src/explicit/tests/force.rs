@@ -137,6 +137,7 @@ fn distorted() -> (ExplicitTissue, Vec<Motion>, ToolRod) {
         shaft: [3.0, 0.4, 0.3],
         radius: 1.5,
         boundary_compliance: 0.01,
+        spread: 0.0,
     };
     (tissue, motions, rod)
 }

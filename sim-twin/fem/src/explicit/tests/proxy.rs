@@ -21,6 +21,7 @@ fn depth_m(tissue: &ExplicitTissue, at_m: &Vec3) -> f64 {
         shaft: [0.0; 3],
         radius: (RADIUS_M / model.length_m) as f32,
         boundary_compliance: 0.0,
+        spread: 0.0,
     };
     let near: Vec<u32> = (0..model.skin.faces.len() as u32).collect();
     let (mut motions, mut touches) = (tissue.state.motions.clone(), Vec::new());

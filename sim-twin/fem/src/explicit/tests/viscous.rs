@@ -109,6 +109,61 @@ fn a_sheared_cell_relaxes_and_resists_as_its_law() {
 }
 
 #[test]
+fn hourglass_modes_of_a_dashpot_resist_as_their_stiffness() {
+    let viscosity = Viscosity {
+        shear_pas: 3.0,
+        ..Viscosity::NONE
+    };
+    let tissue = soft((1, 1), viscosity, &ExplicitParams::default());
+    let grid = &tissue.model.grids[0];
+    let eta = 3.0 / (tissue.model.stress_pa * tissue.model.time_s);
+    let mut motion = Motion::new(grid);
+    let (mut buffer, dt) = (Buffer::new(), 0.1);
+    let bent = 1e-3;
+    let mut heat = viscous::Heat::default();
+    for size in [0.0, bent] {
+        // the mode xy: opposite corners of the top and the bottom move alike
+        for (corner, sign) in grid
+            .cells
+            .corners
+            .iter()
+            .zip([1.0, -1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
+        {
+            motion.u[2][*corner] = (sign * size) as f32;
+        }
+        motion.f.iter_mut().for_each(|f| f.fill(0.0));
+        let pass = ForcePass {
+            cells: &grid.cells,
+            moduli: motion.moduli.each_ref(),
+            runs: &grid.slabs[0].viscous,
+            weight: 1.0,
+            u: &motion.u,
+        };
+        let viscous_pass = viscous::ViscousPass {
+            pass,
+            viscous: grid.viscous.as_ref().unwrap(),
+            dt,
+        };
+        let mut target = ForceTarget::whole(&mut motion.f);
+        heat = viscous::add_viscous_forces(
+            &viscous_pass,
+            &mut motion.viscous_memory,
+            &mut target,
+            &mut buffer,
+        );
+    }
+    let rate = 8.0 * bent / f64::from(dt);
+    let volume: f64 = grid.edge.iter().product();
+    let force = eta * volume * f64::from(grid.cells.hourglass[0]) * rate;
+    let found = f64::from(motion.f[2][grid.cells.corners[0]]);
+    assert!((-found / force - 1.0).abs() < 1e-3, "{found} {force}");
+    assert!(
+        (heat.dissipated / (force * 8.0 * bent) - 1.0).abs() < 1e-3,
+        "{heat:?}"
+    );
+}
+
+#[test]
 fn a_held_press_relaxes_as_in_the_implicit_solver() {
     let params = ExplicitParams {
         damping_per_s: 150.0,

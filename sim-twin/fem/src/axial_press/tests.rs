@@ -1,0 +1,74 @@
+//! The force against the closed form, and refusals.
+
+use super::*;
+use palpate_twin::law::Material;
+
+fn moduli(young_pa: f64) -> Moduli {
+    Material::new(young_pa, 0.45, 1e3)
+        .expect("in range")
+        .moduli()
+}
+
+#[test]
+fn a_shallow_press_on_a_deep_cylinder_follows_hertz() {
+    let layers = [(0.1, moduli(5e3)), (0.1, moduli(5e3))];
+    let press = AxialPress {
+        family: LawFamily::NeoHookean,
+        layers: &layers,
+        outer_m: 0.2,
+        radius_m: 0.01,
+    };
+    let depths_m = [2e-5, 5e-5];
+    let forces_n = press.forces_n(&depths_m).expect("in range");
+    for (depth_m, force_n) in depths_m.into_iter().zip(forces_n) {
+        let hertz_n = 4.0 / 3.0 * moduli(5e3).contact_pa() * (0.01 * depth_m.powi(3)).sqrt();
+        assert!(
+            (force_n / hertz_n - 1.0).abs() < 0.01,
+            "{depth_m}: {force_n} {hertz_n}"
+        );
+    }
+}
+
+#[test]
+fn numbers_out_of_range_are_named() {
+    let layers = [(0.03, moduli(5e3))];
+    let good = AxialPress {
+        family: LawFamily::NeoHookean,
+        layers: &layers,
+        outer_m: 0.05,
+        radius_m: 0.01,
+    };
+    let refused = |press: AxialPress<'_>, depths_m: &[f64], text: &str| {
+        let refusal = press
+            .forces_n(depths_m)
+            .expect_err("out of range")
+            .to_string();
+        assert!(refusal.starts_with(text), "{refusal}");
+    };
+    refused(
+        AxialPress {
+            radius_m: 0.0,
+            ..good
+        },
+        &[1e-3],
+        "`radius_m` is 0;",
+    );
+    refused(
+        AxialPress {
+            outer_m: f64::NAN,
+            ..good
+        },
+        &[1e-3],
+        "`outer_m` is NaN;",
+    );
+    refused(
+        AxialPress {
+            layers: &[],
+            ..good
+        },
+        &[1e-3],
+        "`layers` is 0;",
+    );
+    refused(good, &[2e-3, 1e-3], "`depths_m` is 0.001;");
+    assert!(good.forces_n(&[]).expect("nothing to do").is_empty());
+}

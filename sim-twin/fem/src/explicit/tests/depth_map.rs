@@ -1,0 +1,118 @@
+//! Tests of the depth map: work, gradient and reach.
+
+use super::*;
+
+/// Map of a ball of 8 mm over the mesh of [`tissue`], with another depth over nodes than over faces.
+fn map(tissue: &ExplicitTissue) -> DepthMap {
+    let knot = |depth_m: f64, stretch: [f64; 4]| DepthKnot {
+        depth_m,
+        model_m: stretch.map(|stretch| stretch * depth_m),
+        slope: stretch,
+        doubt: 0.02,
+    };
+    let [wide_m, long_m, _] = tissue.model.grids[0]
+        .edge
+        .map(|edge| edge * tissue.model.length_m);
+    DepthMap {
+        radius_m: 8e-3,
+        stiffness_npm: 1e6,
+        node_m: [0.0; 2],
+        edge_m: [wide_m, long_m],
+        knots: vec![
+            knot(1e-3, [0.8, 0.85, 0.85, 0.9]),
+            knot(4e-3, [0.9, 0.95, 0.93, 1.0]),
+        ],
+    }
+}
+
+fn ball(position_m: Vec3) -> Tool {
+    Tool {
+        stiffness_npm: 1e6,
+        ..rod(position_m.into(), 8e-3, [0.0; 3])
+    }
+}
+
+/// Presses and slides about; returns the tissue, and the work of the reactions on it \[J\].
+fn roam(mut tissue: ExplicitTissue) -> (ExplicitTissue, f64) {
+    let (mut reaction, mut work_j) = ([Reaction::default()], 0.0);
+    let mut before_m = Vec3::new(0.0, 0.0, 8.1e-3);
+    for step in 0..400 {
+        let turn = 0.02 * f64::from(step);
+        let depth_m = 3e-3 * (1.0 - turn.cos());
+        let at_m = Vec3::new(
+            4e-3 * turn.sin(),
+            3e-3 * (1.7 * turn).sin(),
+            8.1e-3 - depth_m,
+        );
+        tissue.step(&[ball(at_m)], 1e-3, &mut reaction);
+        work_j -= reaction[0].force_n.dot(&(at_m - before_m));
+        before_m = at_m;
+    }
+    (tissue, work_j)
+}
+
+#[test]
+fn work_of_the_reactions_is_that_of_the_energy_balance() {
+    let plain = tissue((8, 1), &ExplicitParams::default());
+    let map = Arc::new(map(&plain));
+    let (tissue, work_j) = roam(plain.with_depth_map(map));
+    let balance_j = tissue.view().energy.tool_work_j;
+    assert!(work_j > 1e-5, "{work_j}");
+    assert!(
+        (work_j / balance_j - 1.0).abs() < 1e-9,
+        "{work_j} {balance_j}"
+    );
+}
+
+#[test]
+fn map_moves_only_its_own_ball() {
+    let plain = tissue((8, 1), &ExplicitParams::default());
+    let mapped = plain.clone().with_depth_map(Arc::new(map(&plain)));
+    let pressed = |tissue: &ExplicitTissue, tool: Tool| {
+        let (mut tissue, mut reaction) = (tissue.clone(), [Reaction::default()]);
+        for _ in 0..50 {
+            tissue.step(&[tool], 1e-3, &mut reaction);
+        }
+        reaction[0]
+    };
+    let own = ball(Vec3::new(0.0, 0.0, 6e-3));
+    let other = Tool {
+        radius_m: 7e-3,
+        ..own
+    };
+    let lying = Tool {
+        shaft_m: Vec3::new(0.02, 0.0, 0.0),
+        ..own
+    };
+    for tool in [other, lying] {
+        assert_eq!(pressed(&plain, tool), pressed(&mapped, tool));
+    }
+    assert_ne!(pressed(&plain, own), pressed(&mapped, own));
+}
+
+#[test]
+fn estimate_is_larger_between_the_places_of_the_map_and_at_small_depths() {
+    let plain = tissue((16, 1), &ExplicitParams::default());
+    let map = Arc::new(map(&plain));
+    let quarter_m = map.edge_m.map(|edge_m| 0.25 * edge_m);
+    let share = |[x_m, y_m]: [f64; 2], depth_m: f64| {
+        let (mut tissue, mut reaction) = (plain.clone(), [Reaction::default()]);
+        tissue = tissue.with_depth_map(Arc::clone(&map));
+        for _ in 0..50 {
+            let tool = ball(Vec3::new(x_m, y_m, 8e-3 - depth_m));
+            tissue.step(&[tool], 1e-3, &mut reaction);
+        }
+        reaction[0].mesh_error_n.unwrap() / reaction[0].force_n.norm()
+    };
+    for (at_m, depth_m, expected) in [
+        ([0.0; 2], 2e-3, 0.0052),
+        (quarter_m, 2e-3, 0.0252),
+        ([0.0; 2], 1e-3, 0.0058),
+    ] {
+        let found = share(at_m, depth_m);
+        assert!(
+            (found - expected).abs() < 1e-9,
+            "{at_m:?} {depth_m}: {found}"
+        );
+    }
+}

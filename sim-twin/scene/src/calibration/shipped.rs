@@ -1,0 +1,57 @@
+//! Depth maps of the built-in scenes, computed once: `scenes/depth_maps.toml`.
+//!
+//! Source: ours. Each has the key of its scene, so that a scene that changes is calibrated anew. A test computes them
+//! again; another, which is ignored, prints the file.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use super::super::Scene;
+use palpate_fem::explicit::{DepthKnot, DepthMap};
+
+const TEXT: &str = include_str!("../../scenes/depth_maps.toml");
+
+/// File of maps.
+#[derive(Debug, Default, Deserialize)]
+struct MapFile {
+    #[serde(default)]
+    map: Vec<MapEntry>,
+}
+
+/// Map of one scene; a knot is its depth, the four depths in the model, their slopes, and the doubt.
+#[derive(Debug, Deserialize)]
+struct MapEntry {
+    key: String,
+    node_m: [f64; 2],
+    edge_m: [f64; 2],
+    knots: Vec<[f64; 10]>,
+}
+
+/// Returns the shipped map of a key, for the tool of the scene.
+pub(super) fn find(key: u64, scene: &Scene) -> Option<DepthMap> {
+    static FILE: OnceLock<MapFile> = OnceLock::new();
+    // the test below parses it
+    let file = FILE.get_or_init(|| toml::from_str(TEXT).unwrap_or_default());
+    let key = format!("{key:016x}");
+    let entry = file.map.iter().find(|entry| entry.key == key)?;
+    let knot = |row: &[f64; 10]| {
+        let [depth_m, node, along, across, middle, a, b, c, d, doubt] = *row;
+        DepthKnot {
+            depth_m,
+            model_m: [node, along, across, middle],
+            slope: [a, b, c, d],
+            doubt,
+        }
+    };
+    Some(DepthMap {
+        radius_m: scene.tool_radius_m,
+        stiffness_npm: scene.tool_stiffness_npm,
+        node_m: entry.node_m,
+        edge_m: entry.edge_m,
+        knots: entry.knots.iter().map(knot).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
