@@ -37,8 +37,9 @@ impl RegionShape {
         }
     }
 
-    /// True if a cell with these corners \[m\] is inside but for its border, false if it is outside. None if it may be
-    /// both.
+    /// Compares the region with the convex hull of a cell's corners \[m\]: true if the interior of the hull is inside, false
+    /// if it is outside, None if it is both or not known. Ours: conservative for a ball, whose outside is tested by the box
+    /// of the corners.
     #[must_use]
     pub fn contains_cell(&self, corners_m: &[Vec3; 8]) -> Option<bool> {
         let low_m = corners_m.iter().fold(corners_m[0], |a, b| a.inf(b));

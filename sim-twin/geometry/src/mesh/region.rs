@@ -107,9 +107,9 @@ impl RegionFractions {
 
 /// Region that covers the whole of a cell, if its shape says so without samples.
 fn covering(regions: &[Region], corners_m: &[Vec3; 8]) -> Option<usize> {
-    let mut sides = regions.iter().map(|r| r.shape.contains_cell(corners_m));
-    let last = sides.rposition(|side| side != Some(false))?;
-    (regions[last].shape.contains_cell(corners_m) == Some(true)).then_some(last)
+    let sides = regions.iter().map(|r| r.shape.contains_cell(corners_m));
+    let (last, side) = sides.enumerate().rfind(|(_, side)| *side != Some(false))?;
+    side?.then_some(last)
 }
 
 /// Fractions of all regions in a cell from `samples`^3 samples, or a sample \[m\] that lies in no region.
