@@ -196,3 +196,27 @@ impl Idms {
         self.rebuild_lists();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::idms::IdmsParams;
+    use palpate_twin::lattice::fixture;
+
+    #[test]
+    fn nodes_that_rest_and_wake_between_two_rebuilds_need_no_memory() {
+        let params = IdmsParams {
+            unchecked: true,
+            ..IdmsParams::default()
+        };
+        let mut tissue = Idms::new(&fixture::regular(), &params).expect("valid");
+        let nodes = tissue.state.awake.len();
+        (0..nodes).for_each(|node| tissue.wake(node));
+        tissue.rebuild();
+        let capacity = tissue.scratch.active.capacity();
+        (0..nodes).for_each(|node| tissue.sleep(node));
+        (0..nodes).for_each(|node| tissue.wake(node));
+        tissue.rebuild();
+        assert_eq!(tissue.scratch.active.capacity(), capacity);
+    }
+}

@@ -192,7 +192,8 @@ impl Scratch {
         let near = || NeighbourList::new(surface.max(model.faces.len()));
         Self {
             outer_n: vec![Vec3::zeros(); nodes],
-            active: Vec::with_capacity(nodes),
+            // a node that rests and wakes between two rebuilds is listed twice until the second
+            active: Vec::with_capacity(2 * nodes),
             active_springs: Vec::with_capacity(springs),
             ends: Vec::with_capacity(nodes),
             ghosts: Vec::with_capacity(springs),
