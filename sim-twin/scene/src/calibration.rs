@@ -67,7 +67,7 @@ impl Scene {
         if let Some(found) = found {
             return Ok(found);
         }
-        let map = match shipped::find(key, self) {
+        let map = match shipped::find(key, self, block.half_m()) {
             Some(map) => Some(map),
             None => block.calibrate(self.tool_radius_m, self.tool_stiffness_npm)?,
         };
@@ -158,6 +158,7 @@ impl Block {
             stiffness_npm,
             node_m,
             edge_m,
+            half_m: self.half_m(),
             knots: Vec::new(),
         };
         let tissue = self
@@ -200,6 +201,11 @@ impl Block {
             .take_while(|knot| knot.depth_m < deep_m || knot.doubt < DOUBT_MAX)
             .collect();
         Ok(Some(map))
+    }
+
+    /// Halves of the edges of the top \[m\].
+    fn half_m(&self) -> [f64; 2] {
+        [0.5 * self.size_m[0], 0.5 * self.size_m[1]]
     }
 
     /// Node of the finest grid nearest to the middle of the fine zone, and edges of the faces there \[m\].

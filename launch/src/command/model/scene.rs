@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use palpate_fem::explicit::LEFT_AT_EDGE;
 use palpate_geometry::mesh::MixedMesh;
 use palpate_scene as scene;
 use palpate_scene::{
@@ -281,7 +282,8 @@ fn calibration(text: &mut String, scene: &Scene, block: &Block) -> Result<(), Sc
             writeln!(
                 text,
                 "force    calibrated for slow presses with the ball of {:.1} mm to a depth of {:.1} mm, at x {:.0} to \
-                 {:.0} and y {:.0} to {:.0} mm\nerror    up to {}, between nodes and faces of the mesh",
+                 {:.0} and y {:.0} to {:.0} mm\nerror    up to {}, between nodes and faces of the mesh; {:.0} % more \
+                 at an edge of the top",
                 1e3 * scene.tool_radius_m,
                 1e3 * deepest.depth_m,
                 x_mm[0],
@@ -289,6 +291,7 @@ fn calibration(text: &mut String, scene: &Scene, block: &Block) -> Result<(), Sc
                 y_mm[0],
                 y_mm[1],
                 left.collect::<Vec<_>>().join(", "),
+                100.0 * LEFT_AT_EDGE,
             )
         }
         None => writeln!(text, "force    not calibrated: it is that of the mesh"),

@@ -23,6 +23,8 @@ const LEFT: f64 = 0.005;
 const LEFT_SHALLOW: (f64, f64) = (0.02, 2e-4);
 /// Error over the force for each of its depths that the ball is deeper than the last knot.
 const LEFT_BEYOND: f64 = 0.2;
+/// Error over the force at an edge of the top; it falls to zero over the ball's diameter. The map is that of the middle.
+pub const LEFT_AT_EDGE: f64 = 0.03;
 /// Change of depth below which the slope replaces the difference quotient \[m\].
 const STEP_MIN_M: f64 = 1e-9;
 
@@ -52,6 +54,8 @@ pub struct DepthMap {
     pub node_m: [f64; 2],
     /// See `node_m`.
     pub edge_m: [f64; 2],
+    /// Halves of the edges of the top, whose middle is at the origin \[m\].
+    pub half_m: [f64; 2],
     /// Knots by depth; depth 0 is mapped to 0.
     pub knots: Vec<DepthKnot>,
 }
@@ -166,7 +170,10 @@ impl DepthMap {
         let (shallow, shallow_m) = LEFT_SHALLOW;
         let ratio = shallow_m / place_m.z.max(shallow_m);
         let beyond = high.map_or(place_m.z / low.depth_m.max(first.depth_m) - 1.0, |_| 0.0);
+        let [to_x_m, to_y_m] = [0, 1].map(|axis| self.half_m[axis] - place_m[axis].abs());
+        let at_edge = 1.0 - to_x_m.min(to_y_m) / (2.0 * self.radius_m);
         let doubt = LEFT
+            + LEFT_AT_EDGE * at_edge.clamp(0.0, 1.0)
             + shallow * ratio * ratio
             + LEFT_BEYOND * beyond.max(0.0)
             + 0.5 * (off_x + off_y) * between;

@@ -28,8 +28,8 @@ struct MapEntry {
     knots: Vec<[f64; 10]>,
 }
 
-/// Returns the shipped map of a key, for the tool of the scene.
-pub(super) fn find(key: u64, scene: &Scene) -> Option<DepthMap> {
+/// Returns the shipped map of a key, for the tool of the scene and the halves of the edges of its top \[m\].
+pub(super) fn find(key: u64, scene: &Scene, half_m: [f64; 2]) -> Option<DepthMap> {
     static FILE: OnceLock<MapFile> = OnceLock::new();
     // the test below parses it
     let file = FILE.get_or_init(|| toml::from_str(TEXT).unwrap_or_default());
@@ -49,6 +49,7 @@ pub(super) fn find(key: u64, scene: &Scene) -> Option<DepthMap> {
         stiffness_npm: scene.tool_stiffness_npm,
         node_m: entry.node_m,
         edge_m: entry.edge_m,
+        half_m,
         knots: entry.knots.iter().map(knot).collect(),
     })
 }

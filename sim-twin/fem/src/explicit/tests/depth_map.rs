@@ -18,6 +18,7 @@ fn map(tissue: &ExplicitTissue) -> DepthMap {
         stiffness_npm: 1e6,
         node_m: [0.0; 2],
         edge_m: [wide_m, long_m],
+        half_m: [0.04; 2],
         knots: vec![
             knot(1e-3, [0.8, 0.85, 0.85, 0.9]),
             knot(4e-3, [0.9, 0.95, 0.93, 1.0]),
@@ -91,7 +92,7 @@ fn map_moves_only_its_own_ball() {
 }
 
 #[test]
-fn estimate_is_larger_between_the_places_of_the_map_and_at_small_depths() {
+fn estimate_is_larger_between_the_places_of_the_map_at_small_depths_and_at_an_edge() {
     let plain = tissue((16, 1), &ExplicitParams::default());
     let map = Arc::new(map(&plain));
     let quarter_m = map.edge_m.map(|edge_m| 0.25 * edge_m);
@@ -108,6 +109,7 @@ fn estimate_is_larger_between_the_places_of_the_map_and_at_small_depths() {
         ([0.0; 2], 2e-3, 0.0052),
         (quarter_m, 2e-3, 0.0252),
         ([0.0; 2], 1e-3, 0.0058),
+        ([0.0375, 0.0], 1e-3, 0.0058 + 0.03 * 13.5 / 16.0),
     ] {
         let found = share(at_m, depth_m);
         assert!(
