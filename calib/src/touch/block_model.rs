@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use palpate_scene::{Block, Inclusion, Scene, SceneBody, SceneError};
+use palpate_scene::{Block, Inclusion, NearbyMaps, Scene, SceneBody, SceneError};
 use palpate_twin::law::Material;
 use palpate_twin::{Reaction, Snapshot, Tissue, Vec3};
 
@@ -47,14 +47,21 @@ pub(super) struct BlockModel<'a> {
     block: &'a Block,
     /// Inclusions whose depth, radius and position vary as well.
     searched: Range<usize>,
+    maps: NearbyMaps,
 }
 
 impl<'a> BlockModel<'a> {
+    /// Creates the model of a scene, with maps that hold near its moduli; they take seconds, once.
     pub(super) fn of_scene(scene: &'a Scene) -> Result<Self, TouchError> {
+        Self::with_maps(scene, scene.nearby_maps()?)
+    }
+
+    fn with_maps(scene: &'a Scene, maps: NearbyMaps) -> Result<Self, TouchError> {
         match &scene.body {
             SceneBody::Block(block) => Ok(Self {
                 scene,
                 block,
+                maps,
                 searched: block.inclusions.len()..block.inclusions.len(),
             }),
             SceneBody::Lattice { .. }
@@ -112,9 +119,16 @@ impl<'a> BlockModel<'a> {
         scene.is_ok_and(|scene| Self::value(&scene, last) > 1.0)
     }
 
-    /// Returns the model of the same parameters in another scene of the same layers and inclusions.
-    pub(super) fn for_scene<'b>(&self, scene: &'b Scene) -> Result<BlockModel<'b>, TouchError> {
-        Ok(BlockModel::of_scene(scene)?.with_searched(self.searched.start))
+    /// Returns the model of the same parameters on the mesh of another scene, with the map of the changed moduli alone.
+    pub(super) fn for_scene<'b>(
+        &self,
+        scene: &'b Scene,
+        changes: &[f64],
+    ) -> Result<BlockModel<'b>, TouchError> {
+        let mut body =
+            BlockModel::with_maps(scene, self.maps.clone())?.with_searched(self.searched.start);
+        body.maps = body.scene_with(changes)?.single_map()?;
+        Ok(body)
     }
 
     /// Scene on a finer mesh.
@@ -269,7 +283,7 @@ impl<'a> BlockModel<'a> {
         only: Option<SingleChange<'_>>,
     ) -> Result<Vec<ModelForce>, TouchError> {
         let scene = self.scene_with(changes)?;
-        let mut tissue = scene.build_with_map_of(self.scene)?;
+        let mut tissue = scene.build_with_maps(&self.maps)?;
         let rest = Snapshot::of(tissue.as_ref());
         let mut all = Vec::with_capacity(touch.bins().count());
         for visit in &touch.touches {
@@ -328,9 +342,6 @@ fn simulate_touch(
 }
 
 fn scaled_material(material: &Material, log: f64, name: &str) -> Result<Material, SceneError> {
-    let young_pa = material.young_pa() * libm::exp(log);
-    let elastic = Material::new(young_pa, material.poisson(), material.density_kgpm3());
-    let elastic = elastic.map_err(|source| SceneError::in_field(name, source))?;
-    let whole = elastic.with_viscosity(material.viscosity());
-    whole.map_err(|source| SceneError::in_field(name, source))
+    let scaled = material.scaled(libm::exp(log));
+    scaled.map_err(|source| SceneError::in_field(name, source))
 }

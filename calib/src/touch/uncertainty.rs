@@ -170,7 +170,7 @@ impl Assessment<'_> {
     fn shift(&self) -> Result<DVector<f64>, TouchError> {
         let fitted = self.fitted;
         let scene = self.body.finer();
-        let body = self.body.for_scene(&scene)?;
+        let body = self.body.for_scene(&scene, &fitted.parameter_changes())?;
         let fit = Solver::new(&body, self.touch, 1.0);
         let finer = fit.forces(&fitted.point.unknowns, None)?;
         let pairs = fitted

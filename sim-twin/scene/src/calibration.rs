@@ -4,7 +4,10 @@
 //! the scene, over a node, an edge, the middle and a quarter of a face of the finest grid. The converged force is that of
 //! a cylinder with the same layers ([`palpate_fem::AxialPress`]).
 
+mod nearby;
 mod shipped;
+
+pub use nearby::NearbyMaps;
 
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
@@ -74,23 +77,6 @@ impl Scene {
         let map = map.map(Arc::new);
         known().insert(key, map.clone());
         Ok(map)
-    }
-}
-
-impl Scene {
-    /// Builds a tissue of this scene, at rest, with the depth map of another scene whose block has the same grid: an
-    /// approximation for trial moduli, which need no calibration of their own.
-    ///
-    /// # Errors
-    /// As [`Scene::build`] for either scene.
-    pub fn build_with_map_of(&self, other: &Self) -> Result<Box<dyn Tissue>, SceneError> {
-        match (&self.body, other.depth_map()?) {
-            (SceneBody::Block(block), Some(map)) => {
-                Ok(Box::new(block.explicit_solver()?.with_depth_map(map)))
-            }
-            (SceneBody::Block(block), None) => block.build(),
-            _ => self.build(),
-        }
     }
 }
 

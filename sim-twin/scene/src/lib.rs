@@ -42,6 +42,7 @@ use palpate_voxel::VoxelParamsError;
 use palpate_voxel::nodes::VoxelNodesError;
 
 pub use block::{Block, BlockSolver};
+pub use calibration::NearbyMaps;
 pub use colouring::{clip, coloured_surface};
 pub use converged_press::BallPress;
 pub use layered::{Inclusion, Layer};
@@ -276,7 +277,7 @@ impl Scene {
         match &self.body {
             SceneBody::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
             SceneBody::Flat(sheet) => Ok(Box::new(FlatTissue::new(sheet))),
-            SceneBody::Block(_) => self.build_with_map_of(self),
+            SceneBody::Block(_) => self.build_with_maps(&self.single_map()?),
             SceneBody::Mesh(volume) => Ok(Box::new(volume.solver()?)),
             SceneBody::VoxelBlock(block) => Ok(Box::new(block.solver()?)),
             SceneBody::VoxelBody(body) => Ok(Box::new(body.solver()?)),

@@ -86,6 +86,18 @@ impl Material {
         Ok(Self { viscosity, ..self })
     }
 
+    /// Returns the material with a modulus of `factor` times its own.
+    ///
+    /// # Errors
+    /// [`MaterialError`] if the modulus is out of its range.
+    pub fn scaled(&self, factor: f64) -> Result<Self, MaterialError> {
+        let scaled = Self::new(factor * self.young_pa, self.poisson, self.density_kgpm3)?;
+        Ok(Self {
+            viscosity: self.viscosity,
+            ..scaled
+        })
+    }
+
     /// Viscosity.
     #[must_use]
     pub fn viscosity(&self) -> Viscosity {
