@@ -325,16 +325,19 @@ fn sensor_lag_does_not_bias_stiffness() {
     // quick presses, and a low-pass of 100 Hz
     let path = presses(scene.tool_radius_m, &BOTH, 0.6);
     let mut samples = record(&truth, &path, 4, [0.0, 0.0]);
+    let share = 1.0 - libm::exp(-0.2 * core::f64::consts::PI);
     let mut read_n = 0.0;
     for sample in &mut samples {
-        read_n += (1.0 - libm::exp(-0.2 * core::f64::consts::PI)) * (sample.force_n.z - read_n);
+        read_n += share * (sample.force_n.z - read_n);
         sample.force_n.z = read_n;
     }
     let found = identify(&scene, &samples, &settings()).unwrap();
     let [lag_s, sd_s] = found.lag_s;
+    // its lag behind a ramp, in samples of a millisecond
+    let true_s = 1e-3 * (1.0 - share) / share;
     assert!(
-        (lag_s - 1.6e-3).abs() < 0.5e-3 && sd_s < 0.5e-3,
-        "{lag_s} {sd_s}"
+        (lag_s - true_s).abs() < 0.2e-3 && sd_s < 0.2e-3,
+        "{lag_s} {true_s} {sd_s}"
     );
     for (estimate, error) in found.estimates.iter().zip(errors(&found, &logs)) {
         assert!(error.abs() < 3.0 * estimate.sd, "{estimate:?}: {error}");
