@@ -1,7 +1,8 @@
 //! Depth maps of scenes whose moduli are near those of a calibrated one.
 //!
 //! Source: ours. A map takes seconds, and a fit tries dozens of moduli. Every number of a map is a line in the logarithms
-//! of the layers' moduli, through the maps of the calibrated scene and of one with each layer stiffer in turn.
+//! of the layers' moduli, through the maps of the calibrated scene and of one with each layer stiffer in turn. The lines
+//! can be moved to the map of other moduli ([`NearbyMaps::moved_to`]): a fit that does so has the map of its result.
 
 use std::sync::Arc;
 use std::thread;
@@ -21,11 +22,11 @@ const NEAR_LOG: f64 = 1.0;
 /// Depth maps of a scene and of its neighbours; without maps for a scene that needs none.
 #[derive(Debug, Clone)]
 pub struct NearbyMaps {
-    /// Young's moduli of the layers \[Pa\].
+    /// Young's moduli of the layers of `own` \[Pa\].
     young_pa: Vec<f64>,
     own: Option<Arc<DepthMap>>,
-    /// Maps with each layer stiffer in turn; none of a single map.
-    stiffer: Vec<Arc<DepthMap>>,
+    /// Slopes of the knots by the logarithm of each modulus; none of a single map.
+    by_log: Vec<Vec<DepthKnot>>,
 }
 
 impl Scene {
@@ -35,9 +36,9 @@ impl Scene {
     /// If the block cannot be built.
     pub fn single_map(&self) -> Result<NearbyMaps, SceneError> {
         Ok(NearbyMaps {
-            young_pa: Vec::new(),
+            young_pa: self.young_pa(),
             own: self.depth_map()?,
-            stiffer: Vec::new(),
+            by_log: Vec::new(),
         })
     }
 
@@ -47,10 +48,9 @@ impl Scene {
     /// If a block cannot be built.
     pub fn nearby_maps(&self) -> Result<NearbyMaps, SceneError> {
         let mut maps = self.single_map()?;
-        let (SceneBody::Block(block), Some(_)) = (&self.body, &maps.own) else {
+        let (SceneBody::Block(block), Some(own)) = (&self.body, &maps.own) else {
             return Ok(maps);
         };
-        maps.young_pa = young_pa(block);
         let neighbours = (0..block.layers.len()).map(|layer| {
             let mut scene = self.clone();
             let mut block = block.clone();
@@ -69,9 +69,13 @@ impl Scene {
             computing.into_iter().map(|thread| thread.join()).collect()
         });
         for map in found {
-            // a neighbour without equilibrium has no map: then the own one stands for all
             match map {
-                Ok(Ok(Some(map))) => maps.stiffer.push(map),
+                Ok(Ok(Some(map))) => {
+                    let pairs = map.knots.iter().zip(&own.knots);
+                    let slope = |(other, own)| combined(other, own, |a, b| (a - b) / STIFFER_LOG);
+                    maps.by_log.push(pairs.map(slope).collect());
+                }
+                // a neighbour without equilibrium has no map: then the own one stands for all
                 Ok(Ok(None)) | Err(_) => return self.single_map(),
                 Ok(Err(error)) => return Err(error),
             }
@@ -84,7 +88,7 @@ impl Scene {
     /// # Errors
     /// As [`Scene::build`].
     pub fn build_with_maps(&self, maps: &NearbyMaps) -> Result<Box<dyn Tissue>, SceneError> {
-        match (&self.body, maps.near(self)) {
+        match (&self.body, maps.at(&self.young_pa())) {
             (SceneBody::Block(block), Some(map)) => {
                 Ok(Box::new(block.explicit_solver()?.with_depth_map(map)))
             }
@@ -92,52 +96,63 @@ impl Scene {
             _ => self.build(),
         }
     }
+
+    /// Young's moduli of its layers \[Pa\].
+    fn young_pa(&self) -> Vec<f64> {
+        let layers: &[_] = match &self.body {
+            SceneBody::Block(Block { layers, .. }) => layers,
+            _ => &[],
+        };
+        let layers = layers.iter();
+        layers.map(|layer| layer.material.young_pa()).collect()
+    }
 }
 
 impl NearbyMaps {
+    /// Returns the map of a scene on the same mesh with the slopes of these.
+    ///
+    /// # Errors
+    /// If the block cannot be built.
+    pub fn moved_to(&self, scene: &Scene) -> Result<Self, SceneError> {
+        Ok(Self {
+            by_log: self.by_log.clone(),
+            ..scene.single_map()?
+        })
+    }
+
     /// Map for the moduli of a scene on the same mesh.
-    fn near(&self, scene: &Scene) -> Option<Arc<DepthMap>> {
+    fn at(&self, young_pa: &[f64]) -> Option<Arc<DepthMap>> {
         let own = self.own.as_ref()?;
-        let SceneBody::Block(block) = &scene.body else {
-            return None;
-        };
-        if self.stiffer.is_empty() {
+        let logs = young_pa.iter().zip(&self.young_pa);
+        let logs = logs.map(|(now, then)| libm::log(now / then).clamp(-NEAR_LOG, NEAR_LOG));
+        let slopes: Vec<(f64, &Vec<DepthKnot>)> = logs.zip(&self.by_log).collect();
+        if slopes.iter().all(|(log, _)| *log == 0.0) {
             return Some(Arc::clone(own));
         }
-        let moduli = young_pa(block).into_iter().zip(&self.young_pa);
-        let logs = moduli.map(|(now, then)| libm::log(now / then).clamp(-NEAR_LOG, NEAR_LOG));
-        let shares: Vec<f64> = logs.map(|log| log / STIFFER_LOG).collect();
-        let of_all = self.stiffer.iter().map(|map| map.knots.len());
-        let count = of_all.fold(own.knots.len(), usize::min);
         let mut map = DepthMap::clone(own);
-        map.knots.truncate(count);
         for (at, knot) in map.knots.iter_mut().enumerate() {
-            let neighbours = self.stiffer.iter().map(|map| &map.knots[at]);
-            *knot = line(&own.knots[at], neighbours.zip(shares.iter().copied()));
+            for (log, by_log) in &slopes {
+                // a knot beyond the last one of a neighbour keeps its value
+                if let Some(slope) = by_log.get(at) {
+                    *knot = combined(knot, slope, |value, slope| value + log * slope);
+                }
+            }
+            knot.doubt = knot.doubt.max(0.0);
+            knot.slope = knot
+                .slope
+                .map(|slope| slope.clamp(*SLOPE.start(), *SLOPE.end()));
         }
         Some(Arc::new(map))
     }
 }
 
-fn young_pa(block: &Block) -> Vec<f64> {
-    let layers = block.layers.iter();
-    layers.map(|layer| layer.material.young_pa()).collect()
-}
-
-/// Adds shares of the differences between neighbours and a knot to it.
-fn line<'a>(own: &DepthKnot, neighbours: impl Iterator<Item = (&'a DepthKnot, f64)>) -> DepthKnot {
-    let mut knot = *own;
-    for (other, share) in neighbours {
-        knot.depth_m += share * (other.depth_m - own.depth_m);
-        knot.doubt += share * (other.doubt - own.doubt);
-        for at in 0..own.slope.len() {
-            knot.model_m[at] += share * (other.model_m[at] - own.model_m[at]);
-            knot.slope[at] += share * (other.slope[at] - own.slope[at]);
-        }
+/// Combines the numbers of two knots.
+fn combined(a: &DepthKnot, b: &DepthKnot, with: impl Fn(f64, f64) -> f64) -> DepthKnot {
+    let four = |a: [f64; 4], b: [f64; 4]| [0, 1, 2, 3].map(|at| with(a[at], b[at]));
+    DepthKnot {
+        depth_m: with(a.depth_m, b.depth_m),
+        model_m: four(a.model_m, b.model_m),
+        slope: four(a.slope, b.slope),
+        doubt: with(a.doubt, b.doubt),
     }
-    knot.doubt = knot.doubt.max(0.0);
-    knot.slope = knot
-        .slope
-        .map(|slope| slope.clamp(*SLOPE.start(), *SLOPE.end()));
-    knot
 }

@@ -64,7 +64,7 @@ impl Idms {
     }
 
     /// Deactivates a node in place; its remaining kinetic energy counts as dissipated.
-    fn sleep(&mut self, node: usize) {
+    pub(super) fn sleep(&mut self, node: usize) {
         let v_mps = &mut self.state.v_mps[node];
         let lost_j = 0.5 * self.model.mass_kg[node] * v_mps.norm_squared();
         *v_mps = Vec3::zeros();
@@ -194,29 +194,5 @@ impl Idms {
         let active = (0..nodes as u32).filter(|&node| self.state.awake[node as usize]);
         scratch.active.extend(active);
         self.rebuild_lists();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::idms::IdmsParams;
-    use palpate_twin::lattice::fixture;
-
-    #[test]
-    fn nodes_that_rest_and_wake_between_two_rebuilds_need_no_memory() {
-        let params = IdmsParams {
-            unchecked: true,
-            ..IdmsParams::default()
-        };
-        let mut tissue = Idms::new(&fixture::regular(), &params).expect("valid");
-        let nodes = tissue.state.awake.len();
-        (0..nodes).for_each(|node| tissue.wake(node));
-        tissue.rebuild();
-        let capacity = tissue.scratch.active.capacity();
-        (0..nodes).for_each(|node| tissue.sleep(node));
-        (0..nodes).for_each(|node| tissue.wake(node));
-        tissue.rebuild();
-        assert_eq!(tissue.scratch.active.capacity(), capacity);
     }
 }

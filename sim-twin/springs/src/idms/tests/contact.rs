@@ -223,6 +223,19 @@ fn inactive_nodes_change_forces_negligibly() {
 }
 
 #[test]
+fn nodes_that_rest_and_wake_between_two_rebuilds_need_no_memory() {
+    let mut tissue = regular(&seed());
+    let nodes = 0..tissue.state.awake.len();
+    nodes.clone().for_each(|node| tissue.wake(node));
+    tissue.rebuild();
+    let capacity = tissue.scratch.active.capacity();
+    nodes.clone().for_each(|node| tissue.sleep(node));
+    nodes.for_each(|node| tissue.wake(node));
+    tissue.rebuild();
+    assert_eq!(tissue.scratch.active.capacity(), capacity);
+}
+
+#[test]
 fn s4_24_fixed_grasp_starts_smoothly_and_releases_in_one_cycle() {
     let mut tissue = regular(&IdmsParams {
         grasp: GraspLaw::Fixed,
