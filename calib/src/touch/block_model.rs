@@ -47,16 +47,12 @@ pub(super) struct BlockModel<'a> {
     block: &'a Block,
     /// Inclusions whose depth, radius and position vary as well.
     searched: Range<usize>,
-    maps: NearbyMaps,
+    pub(super) maps: NearbyMaps,
 }
 
 impl<'a> BlockModel<'a> {
-    /// Creates the model of a scene, with maps that hold near its moduli; they take seconds, once.
-    pub(super) fn of_scene(scene: &'a Scene) -> Result<Self, TouchError> {
-        Self::with_maps(scene, scene.nearby_maps()?)
-    }
-
-    fn with_maps(scene: &'a Scene, maps: NearbyMaps) -> Result<Self, TouchError> {
+    /// Creates the model of a scene, with maps of the same mesh.
+    pub(super) fn of_scene(scene: &'a Scene, maps: NearbyMaps) -> Result<Self, TouchError> {
         match &scene.body {
             SceneBody::Block(block) => Ok(Self {
                 scene,
@@ -126,9 +122,19 @@ impl<'a> BlockModel<'a> {
         changes: &[f64],
     ) -> Result<BlockModel<'b>, TouchError> {
         let mut body =
-            BlockModel::with_maps(scene, self.maps.clone())?.with_searched(self.searched.start);
+            BlockModel::of_scene(scene, self.maps.clone())?.with_searched(self.searched.start);
         body.maps = body.scene_with(changes)?.single_map()?;
         Ok(body)
+    }
+
+    /// Moves the maps to the changed moduli if those are too far from them; returns true if they moved.
+    pub(super) fn move_maps(&mut self, changes: &[f64]) -> Result<bool, TouchError> {
+        let scene = self.scene_with(changes)?;
+        let is_far = !self.maps.are_near(&scene);
+        if is_far {
+            self.maps = self.maps.clone().moved_to(&scene)?;
+        }
+        Ok(is_far)
     }
 
     /// Scene on a finer mesh.

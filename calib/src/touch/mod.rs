@@ -23,7 +23,7 @@ mod solve;
 mod tests;
 mod uncertainty;
 
-use palpate_scene::{Scene, SceneError};
+use palpate_scene::{NearbyMaps, Scene, SceneError};
 use palpate_twin::Vec3;
 
 use crate::fit::FitError;
@@ -253,13 +253,13 @@ pub fn identify(
     samples: &[TouchSample],
     settings: &TouchSettings,
 ) -> Result<Identification, TouchError> {
-    let body = BlockModel::of_scene(scene)?;
+    let body = BlockModel::of_scene(scene, scene.nearby_maps()?)?;
     let touch = record::TouchRecord::new(samples, scene, &settings.noise)?;
     let survey = Survey::new(&body, &touch)?;
     let scene_inclusions = body.inclusions();
     let mut used = survey.touches_without_lump(&touch, settings.touch_s);
     let mut part = touch.select(&used);
-    let mut fitted = fit_with_noise_scale(&body, &part, settings.steps_max, &[])?;
+    let (mut maps, mut fitted) = fit_with_noise_scale(body, &part, settings.steps_max, &[])?;
     fitted.runs += 1;
     let mut found = scene.clone();
     let (mut searches, mut places_m) = (Vec::new(), Vec::new());
@@ -271,22 +271,27 @@ pub fn identify(
         };
         let both = union(&used, &near);
         let whole = touch.select(&both);
-        let body = BlockModel::of_scene(&found)?.with_searched(scene_inclusions);
+        let body = BlockModel::of_scene(&found, maps.clone())?.with_searched(scene_inclusions);
         let few = settings.steps_max.min(STEPS_WITHOUT_LUMP);
         let without =
             Solver::new(&body, &whole, fitted.scale).solve(&fitted.point.unknowns, few)?;
         let seeded = body.with_lump(search.place_m);
-        let with = BlockModel::of_scene(&seeded)?.with_searched(scene_inclusions);
+        let with = BlockModel::of_scene(&seeded, maps.clone())?.with_searched(scene_inclusions);
         let from = mapped_unknowns(
             &fitted.point.unknowns,
             &body.parameters(),
             &with.parameters(),
         );
-        let better = fit_with_noise_scale(&with, &whole, settings.steps_max, &from)?;
+        let (its_maps, better) =
+            fit_with_noise_scale(with.clone(), &whole, settings.steps_max, &from)?;
         search.evidence = lump_search::evidence(&without, &better);
         search.accepted = search.evidence > 0.0 && with.stiffens(&better);
         let runs = fitted.runs + without.runs + better.runs;
-        fitted = if search.accepted { better } else { without };
+        if search.accepted {
+            (maps, fitted) = (its_maps, better);
+        } else {
+            fitted = without;
+        }
         fitted.runs = runs;
         (used, part) = (both, whole);
         searches.push(search);
@@ -297,7 +302,7 @@ pub fn identify(
         found = seeded;
     }
     uncertainty::Assessment {
-        body: &BlockModel::of_scene(&found)?.with_searched(scene_inclusions),
+        body: &BlockModel::of_scene(&found, maps)?.with_searched(scene_inclusions),
         touch: &part,
         finer_mesh: settings.finer_mesh,
         fitted: &fitted,
@@ -309,35 +314,42 @@ pub fn identify(
 
 /// Fits with a noise as large as its misfit. The fit begins with the shallow part of the touches, or at `from` if
 /// that is given: in the deep part, where soft layers buckle, are local minima. A fit that does not match the
-/// record continues with lower weights for outliers.
+/// record continues with lower weights for outliers, and one whose moduli moved with the maps of those. Returns
+/// these maps, too.
 fn fit_with_noise_scale(
-    body: &BlockModel<'_>,
+    mut body: BlockModel<'_>,
     touch: &record::TouchRecord,
     steps_max: u32,
     from: &[f64],
-) -> Result<Solution, TouchError> {
+) -> Result<(NearbyMaps, Solution), TouchError> {
     let few = steps_max.min(REFINING_STEPS_MAX);
     let mut begin = from.to_vec();
     let mut runs = 0;
     if from.is_empty() {
-        let shallow = Solver::new(body, touch, 1.0).with_trust(BinTrust::Shallow);
+        let shallow = Solver::new(&body, touch, 1.0).with_trust(BinTrust::Shallow);
         let shallow = shallow.solve(from, few)?;
         (begin, runs) = (shallow.point.unknowns, shallow.runs);
     }
-    let mut fitted = Solver::new(body, touch, 1.0).solve(&begin, steps_max)?;
+    let mut fitted = Solver::new(&body, touch, 1.0).solve(&begin, steps_max)?;
     fitted.runs += runs;
     for _ in 1..FITS_MAX {
         let excess = uncertainty::excess(&fitted);
-        if excess <= EXCESS && (excess >= 1.0 / EXCESS || fitted.scale <= 1.0) {
+        let fits = excess <= EXCESS && (excess >= 1.0 / EXCESS || fitted.scale <= 1.0);
+        let moved = body.move_maps(&fitted.parameter_changes())?;
+        if fits && !moved {
             break;
         }
-        let scale = (excess * fitted.scale).max(1.0);
-        let again = Solver::new(body, touch, scale).with_trust(BinTrust::Consistent);
+        let scale = if fits {
+            fitted.scale
+        } else {
+            (excess * fitted.scale).max(1.0)
+        };
+        let again = Solver::new(&body, touch, scale).with_trust(BinTrust::Consistent);
         let again = again.solve(&fitted.point.unknowns, few)?;
         let runs = fitted.runs + again.runs;
         fitted = Solution { runs, ..again };
     }
-    Ok(fitted)
+    Ok((body.maps, fitted))
 }
 
 /// Unknowns of one set of parameters in the order of another, 0 for those that it lacks.

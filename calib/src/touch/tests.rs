@@ -89,7 +89,7 @@ fn settings() -> TouchSettings {
 fn other(scene: &Scene, factors: &[f64]) -> (Scene, Vec<f64>) {
     let logs: Vec<f64> = factors.iter().copied().map(libm::log).collect();
     (
-        block_model::BlockModel::of_scene(scene)
+        block_model::BlockModel::of_scene(scene, scene.single_map().unwrap())
             .unwrap()
             .scene_with(&logs)
             .unwrap(),
@@ -208,7 +208,14 @@ fn over_seeds_errors_match_their_deviations() {
 fn issue_buckling_tissue_led_to_a_wrong_minimum() {
     let scene = layered_lump();
     let (truth, logs) = other(&scene, &[0.7, 0.9, 1.4, 1.2]);
-    let found = two_deep_presses((&truth, &scene), 1.0, 3, [-0.5, -0.6]);
+    let deeper = BOTH.map(|(place, _)| (place, 0.0125));
+    let samples = record(
+        &truth,
+        &presses(scene.tool_radius_m, &deeper, 1.0),
+        3,
+        [-0.5, -0.6],
+    );
+    let found = identify(&scene, &samples, &settings()).unwrap();
     for (estimate, error) in found.estimates.iter().zip(errors(&found, &logs)) {
         assert!(error.abs() < 0.1, "{estimate:?}: {error}");
         assert!(error.abs() < 3.0 * estimate.sd, "{estimate:?}: {error}");
@@ -390,17 +397,15 @@ fn scene_without_the_lump_has_excess_and_bounded_estimates() {
 
 #[test]
 fn mesh_shift_is_reported_beside_the_noise() {
-    let mut scene = layered_lump();
+    let scene = layered_lump();
     let path = presses(
         scene.tool_radius_m,
         &[(BOTH[0].0, 0.007), (BOTH[1].0, 0.007)],
         0.5,
     );
-    let SceneBody::Block(block) = &mut scene.body else {
-        panic!("not a block");
-    };
-    block.zone.half_m = [0.024, 0.01];
-    let finer = block_model::BlockModel::of_scene(&scene).unwrap().finer();
+    let finer = block_model::BlockModel::of_scene(&scene, scene.single_map().unwrap())
+        .unwrap()
+        .finer();
     let samples = record(&finer, &path, 11, [0.0, 0.0]);
     let found = identify(
         &scene,

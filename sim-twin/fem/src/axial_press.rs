@@ -10,7 +10,6 @@
 mod element;
 mod elimination;
 
-use crate::front::NotPositiveDefinite;
 use crate::static_press::StaticPressError;
 use element::Element;
 use elimination::ColumnSystem;
@@ -32,6 +31,31 @@ const ITERATIONS_MAX: usize = 30;
 const INCREMENT: f64 = 0.25;
 const SHORTEST: f64 = 1e-3;
 
+/// Change of a matrix that makes it positive definite.
+#[derive(Debug, Clone, Copy)]
+struct MatrixShift {
+    /// Share of the ball's curvature, which makes it indefinite where the ball lies deep inside the tissue.
+    curvature: f64,
+    /// Factor on the diagonal.
+    diagonal: f64,
+}
+
+/// Shifts to try in turn: tissue that is squeezed far may be unstable.
+const SHIFTS: [MatrixShift; 5] = [
+    shift(1.0, 1.0),
+    shift(0.0, 1.0),
+    shift(0.0, 1.001),
+    shift(0.0, 1.01),
+    shift(0.0, 1.1),
+];
+
+const fn shift(curvature: f64, diagonal: f64) -> MatrixShift {
+    MatrixShift {
+        curvature,
+        diagonal,
+    }
+}
+
 /// Layered cylinder under a rigid, frictionless ball. Its bottom is fixed and its side is free.
 #[derive(Debug, Clone, Copy)]
 pub struct AxialPress<'a> {
@@ -43,6 +67,9 @@ pub struct AxialPress<'a> {
     pub outer_m: f64,
     /// Radius of the ball \[m\].
     pub radius_m: f64,
+    /// Factor on the edges of the elements. The force is within 0.2 % of that on meshes of half the edges with 1, which
+    /// takes seconds; within 0.5 % with 1.45, in a third of the time.
+    pub coarser: f64,
 }
 
 impl AxialPress<'_> {
@@ -88,7 +115,11 @@ impl AxialPress<'_> {
     fn check(&self, depths_m: &[f64]) -> Result<(), StaticPressError> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let thicknesses = self.layers.iter().map(|layer| ("thickness_m", layer.0));
-        let numbers = [("outer_m", self.outer_m), ("radius_m", self.radius_m)];
+        let numbers = [
+            ("outer_m", self.outer_m),
+            ("radius_m", self.radius_m),
+            ("coarser", self.coarser),
+        ];
         let depths = depths_m.iter().map(|&depth_m| ("depths_m", depth_m));
         let all = numbers.into_iter().chain(thicknesses).chain(depths);
         if let Some((field, value)) = all.clone().find(|(_, value)| !positive(*value)) {
@@ -119,19 +150,21 @@ impl AxialPress<'_> {
         Ok(())
     }
 
+    /// Edge of an element at a distance, where its ratio to that is `share` between contacts of half-widths `low` and `high`.
+    fn edge(&self, share: f64, distance: f64, low: f64, high: f64) -> f64 {
+        let near = (FINEST_EDGE * low).max(share * distance.min(high));
+        self.coarser * (near + EDGE_BEYOND * (distance - high).max(0.0))
+    }
+
     /// Coordinates of the element borders along r, over the radius.
     fn radial_axis(&self, low: f64, high: f64) -> Vec<f64> {
-        let least = FINEST_EDGE * low;
-        let size =
-            |r: f64| least.max(EDGE_A_RADIUS * r.min(high)) + EDGE_BEYOND * (r - high).max(0.0);
+        let size = |r: f64| self.edge(EDGE_A_RADIUS, r, low, high);
         graded(0.0, self.outer_m / self.radius_m, &size)
     }
 
     /// Depths of the element borders under the top, over the radius, and the layer of each element.
     fn depth_axis(&self, low: f64, high: f64) -> (Vec<f64>, Vec<usize>) {
-        let least = FINEST_EDGE * low;
-        let size =
-            |z: f64| least.max(EDGE_A_DEPTH * z.min(high)) + EDGE_BEYOND * (z - high).max(0.0);
+        let size = |z: f64| self.edge(EDGE_A_DEPTH, z, low, high);
         let (mut axis, mut layers) = (vec![0.0], Vec::new());
         for (layer, (thickness_m, _)) in self.layers.iter().enumerate() {
             let from = axis[axis.len() - 1];
@@ -239,7 +272,7 @@ impl Press {
             elements,
             laws,
             top,
-            stiffness: PENALTY * softest / (FINEST_EDGE * low),
+            stiffness: PENALTY * softest / (problem.coarser * FINEST_EDGE * low),
             u: vec![0.0; unknowns],
             rate: vec![0.0; unknowns],
             depth: 0.0,
@@ -337,7 +370,9 @@ impl Press {
         (residual, scale)
     }
 
-    fn newton_step(&mut self, residual: &[f64]) -> Result<Vec<f64>, NotPositiveDefinite> {
+    /// Returns the step to the equilibrium of the linearised forces, of a matrix that is made positive definite by a shift
+    /// (Nocedal and Wright 2006, section 3.4). None if it is not.
+    fn newton_step(&mut self, residual: &[f64], shift: MatrixShift) -> Option<Vec<f64>> {
         self.system.clear();
         for element in &self.elements {
             let stiffness = element.stiffness(&self.laws[element.layer], &self.u);
@@ -353,7 +388,7 @@ impl Press {
         let mut blocks = Vec::new();
         self.contact(&self.u, |point, press| {
             let [r, z] = press.normal;
-            let bend = press.pressure / press.distance;
+            let bend = shift.curvature * press.pressure / press.distance;
             let along = self.stiffness + bend;
             let slope = [
                 [along * r * r - bend, along * r * z],
@@ -370,8 +405,9 @@ impl Press {
         for (row, column, block) in blocks {
             self.system.add(row, column, &block);
         }
+        self.system.scale_diagonal(shift.diagonal);
         let load: Vec<f64> = residual.iter().map(|r| -r).collect();
-        self.system.solve(load)
+        self.system.solve(load).ok()
     }
 
     fn equilibrate(&mut self) -> Result<(), (f64, usize)> {
@@ -384,7 +420,8 @@ impl Press {
                 return Ok(());
             }
             self.iterations += 1;
-            let Ok(step) = self.newton_step(&residual) else {
+            let mut tried = SHIFTS.into_iter();
+            let Some(step) = tried.find_map(|shift| self.newton_step(&residual, shift)) else {
                 break;
             };
             if !self.search(&residual, &step) {

@@ -11,7 +11,7 @@ pub use nearby::NearbyMaps;
 
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::block::{Block, BlockSolver};
 use super::press::minimum_jerk;
@@ -21,12 +21,14 @@ use palpate_twin::checksum::hash_word;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 /// Version of the computation of a map; it is part of the key.
-const MAP_VERSION: u32 = 2;
+const MAP_VERSION: u32 = 3;
 /// Depths of the knots \[m\].
 const DEPTHS_M: [f64; 14] = [
     0.0001, 0.0002, 0.00035, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.005, 0.0065,
     0.008, 0.01,
 ];
+/// Factor on the edges of the cylinder's elements.
+const COARSER: f64 = 1.45;
 /// Deepest knot over the radius of the ball, and over the height of the block.
 const DEEPEST_A_RADIUS: f64 = 1.6;
 const DEEPEST_A_HEIGHT: f64 = 0.4;
@@ -52,8 +54,11 @@ const DOUBT_MAX: f64 = 0.1;
 /// Range of the slope of the map.
 const SLOPE: std::ops::RangeInclusive<f64> = 0.4..=2.5;
 
-/// Maps that this process computed, by the key of all that they depend on.
-static KNOWN: Mutex<BTreeMap<u64, Option<Arc<DepthMap>>>> = Mutex::new(BTreeMap::new());
+/// Map of one block, once it is computed.
+type KnownMap = Arc<OnceLock<Result<Option<Arc<DepthMap>>, SceneError>>>;
+
+/// Maps of this process, by the key of all that they depend on.
+static KNOWN: Mutex<BTreeMap<u64, KnownMap>> = Mutex::new(BTreeMap::new());
 
 impl Scene {
     /// Returns the depth map for the tool of this scene. None for a scene that is no block of method `fem`, or whose tool
@@ -65,18 +70,19 @@ impl Scene {
         let Some(Calibrated { key, block }) = self.calibrated() else {
             return Ok(None);
         };
-        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known().get(&key).cloned();
-        if let Some(found) = found {
-            return Ok(found);
-        }
-        let map = match shipped::find(key, self, block.half_m()) {
-            Some(map) => Some(map),
-            None => block.calibrate(self.tool_radius_m, self.tool_stiffness_npm)?,
+        let known = {
+            let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(key).or_default())
         };
-        let map = map.map(Arc::new);
-        known().insert(key, map.clone());
-        Ok(map)
+        let compute = || {
+            let shipped = shipped::find(key, self, block.half_m());
+            let map = match shipped {
+                Some(map) => Some(map),
+                None => block.calibrate(self.tool_radius_m, self.tool_stiffness_npm)?,
+            };
+            Ok(map.map(Arc::new))
+        };
+        known.get_or_init(compute).clone()
     }
 }
 
@@ -129,7 +135,7 @@ impl Block {
         let deepest_m = (DEEPEST_A_RADIUS * radius_m).min(DEEPEST_A_HEIGHT * self.size_m[2]);
         let depths_m: Vec<f64> = DEPTHS_M.into_iter().filter(|d| *d <= deepest_m).collect();
         let outer_m = (self.size_m[0] * self.size_m[1] / PI).sqrt();
-        let Ok(forces_n) = self.axial_forces_n(radius_m, outer_m, &depths_m) else {
+        let Ok(forces_n) = self.axial_forces_n(radius_m, outer_m, &depths_m, COARSER) else {
             return Ok(None);
         };
         // the ball's boundary is a spring in series

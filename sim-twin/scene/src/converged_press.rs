@@ -92,7 +92,7 @@ impl Block {
         let [wide_m, long_m, _] = self.size_m;
         let within_m = 0.5 * wide_m.min(long_m);
         let [force_n, within_n] = [(wide_m * long_m / PI).sqrt(), within_m].map(|outer_m| {
-            let found = self.axial_forces_n(press.radius_m, outer_m, &[press.depth_m]);
+            let found = self.axial_forces_n(press.radius_m, outer_m, &[press.depth_m], 1.0);
             found.map(|forces_n| forces_n[0])
         });
         let (force_n, within_n) = (force_n?, within_n?);
@@ -102,7 +102,8 @@ impl Block {
         })
     }
 
-    /// Forces \[N\] of a rigid ball on the axis of a cylinder with the layers of this block, at ascending depths \[m\].
+    /// Forces \[N\] of a rigid ball on the axis of a cylinder with the layers of this block, at ascending depths \[m\];
+    /// `coarser` as in [`AxialPress`].
     ///
     /// # Errors
     /// If no equilibrium is found.
@@ -111,6 +112,7 @@ impl Block {
         radius_m: f64,
         outer_m: f64,
         depths_m: &[f64],
+        coarser: f64,
     ) -> Result<Vec<f64>, SceneError> {
         let layers = self.layers.iter();
         let layers: Vec<_> = layers
@@ -121,6 +123,7 @@ impl Block {
             layers: &layers,
             outer_m,
             radius_m,
+            coarser,
         };
         Ok(press.forces_n(depths_m)?)
     }

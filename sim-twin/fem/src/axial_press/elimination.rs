@@ -80,6 +80,15 @@ impl ColumnSystem {
         }
     }
 
+    /// Multiplies the diagonal by a factor.
+    pub(super) fn scale_diagonal(&mut self, factor: f64) {
+        for matrix in &mut self.fronts {
+            for entry in matrix.entries.iter_mut().step_by(matrix.size + 1) {
+                *entry *= factor;
+            }
+        }
+    }
+
     /// Solves for `load`; the matrix is overwritten by its factor.
     ///
     /// # Errors

@@ -16,8 +16,9 @@ use crate::block::Block;
 
 /// Logarithm of the factor on the modulus of the layer that is stiffer.
 const STIFFER_LOG: f64 = 0.35;
-/// Largest logarithm of a factor on a modulus up to which the lines hold.
-const NEAR_LOG: f64 = 1.0;
+/// Largest logarithm of a factor on a modulus up to which the lines hold, and up to which they are followed.
+const NEAR_LOG: f64 = 0.1;
+const FOLLOWED_LOG: f64 = 1.0;
 
 /// Depth maps of a scene and of its neighbours; without maps for a scene that needs none.
 #[derive(Debug, Clone)]
@@ -109,22 +110,40 @@ impl Scene {
 }
 
 impl NearbyMaps {
-    /// Returns the map of a scene on the same mesh with the slopes of these.
+    /// True if the lines hold for the moduli of a scene on the same mesh.
+    #[must_use]
+    pub fn are_near(&self, scene: &Scene) -> bool {
+        let young_pa = scene.young_pa();
+        let mut logs = self.logs(&young_pa);
+        logs.all(|log| log.abs() <= NEAR_LOG)
+    }
+
+    /// Returns the lines through the map of a scene on the same mesh, with the slopes of these; these if it has no map.
     ///
     /// # Errors
     /// If the block cannot be built.
-    pub fn moved_to(&self, scene: &Scene) -> Result<Self, SceneError> {
-        Ok(Self {
-            by_log: self.by_log.clone(),
-            ..scene.single_map()?
+    pub fn moved_to(self, scene: &Scene) -> Result<Self, SceneError> {
+        let moved = scene.single_map()?;
+        Ok(match moved.own {
+            Some(_) => Self {
+                by_log: self.by_log,
+                ..moved
+            },
+            None => self,
         })
+    }
+
+    /// Logarithms of moduli over those of `own`.
+    fn logs(&self, young_pa: &[f64]) -> impl Iterator<Item = f64> {
+        let pairs = young_pa.iter().zip(&self.young_pa);
+        pairs.map(|(now, then)| libm::log(now / then))
     }
 
     /// Map for the moduli of a scene on the same mesh.
     fn at(&self, young_pa: &[f64]) -> Option<Arc<DepthMap>> {
         let own = self.own.as_ref()?;
-        let logs = young_pa.iter().zip(&self.young_pa);
-        let logs = logs.map(|(now, then)| libm::log(now / then).clamp(-NEAR_LOG, NEAR_LOG));
+        let logs = self.logs(young_pa);
+        let logs = logs.map(|log| log.clamp(-FOLLOWED_LOG, FOLLOWED_LOG));
         let slopes: Vec<(f64, &Vec<DepthKnot>)> = logs.zip(&self.by_log).collect();
         if slopes.iter().all(|(log, _)| *log == 0.0) {
             return Some(Arc::clone(own));
