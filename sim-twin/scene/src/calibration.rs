@@ -55,10 +55,10 @@ const DOUBT_MAX: f64 = 0.1;
 const SLOPE: std::ops::RangeInclusive<f64> = 0.4..=2.5;
 
 /// Map of one block, once it is computed.
-type KnownMap = Arc<OnceLock<Result<Option<Arc<DepthMap>>, SceneError>>>;
+type SharedMap = Arc<OnceLock<Result<Option<Arc<DepthMap>>, SceneError>>>;
 
 /// Maps of this process, by the key of all that they depend on.
-static KNOWN: Mutex<BTreeMap<u64, KnownMap>> = Mutex::new(BTreeMap::new());
+static MAPS: Mutex<BTreeMap<u64, SharedMap>> = Mutex::new(BTreeMap::new());
 
 impl Scene {
     /// Returns the depth map for the tool of this scene. None for a scene that is no block of method `fem`, or whose tool
@@ -71,7 +71,7 @@ impl Scene {
             return Ok(None);
         };
         let known = {
-            let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = MAPS.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(all.entry(key).or_default())
         };
         let compute = || {

@@ -181,11 +181,15 @@ fn scene_of(entry: &Table, grid: Option<&Value>, name: &str) -> Result<Scene, Fa
 /// # Errors
 /// If a case is refused, or `stop` is set.
 pub(crate) fn reference(stop: &AtomicBool) -> Result<Vec<ReferenceRow>, Abort> {
+    measured(&cases()?, stop)
+}
+
+fn measured(cases: &[ReferenceCase], stop: &AtomicBool) -> Result<Vec<ReferenceRow>, Abort> {
     let row = |case: &ReferenceCase| {
         check_stop(stop)?;
         case.measure().map_err(Some)
     };
-    cases()?.iter().map(row).collect()
+    cases.iter().map(row).collect()
 }
 
 impl ReferenceCase {
