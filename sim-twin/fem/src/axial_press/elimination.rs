@@ -44,7 +44,7 @@ impl ColumnSystem {
 
     /// True for the bottom, and for the motion of the axis across itself.
     fn is_fixed(&self, unknown: usize) -> bool {
-        unknown >= self.free() || (unknown < 2 * self.rows && unknown % 2 == 0)
+        unknown >= self.free() || (unknown < 2 * self.rows && unknown.is_multiple_of(2))
     }
 
     /// Sets fixed entries to zero.
