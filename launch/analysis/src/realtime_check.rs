@@ -21,7 +21,7 @@ const SHARE: f64 = 0.75;
 /// Measures the tissues of the sides that use the implicit solver.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a tissue that would be late in most ticks; errors of [`lab::load_scene`].
+/// [`Failure::Usage`] for a tissue that would be late in most ticks; errors of a scene that cannot be loaded.
 pub fn check(config: &Config, sides: &[Side]) -> Result<(), Failure> {
     let has = config.coupling.needs_twin() || config.operator.uses_instruments();
     let twin = has && sides.contains(&Side::Master);
