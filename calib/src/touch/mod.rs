@@ -271,27 +271,26 @@ pub fn identify(
         };
         let both = union(&used, &near);
         let whole = touch.select(&both);
-        let body = BlockModel::of_scene(&found, maps.clone())?.with_searched(scene_inclusions);
-        let few = settings.steps_max.min(STEPS_WITHOUT_LUMP);
-        let without =
-            Solver::new(&body, &whole, fitted.scale).solve(&fitted.point.unknowns, few)?;
+        let mut body = BlockModel::of_scene(&found, maps)?.with_searched(scene_inclusions);
         let seeded = body.with_lump(search.place_m);
-        let with = BlockModel::of_scene(&seeded, maps.clone())?.with_searched(scene_inclusions);
+        let with =
+            BlockModel::of_scene(&seeded, body.maps.clone())?.with_searched(scene_inclusions);
         let from = mapped_unknowns(
             &fitted.point.unknowns,
             &body.parameters(),
             &with.parameters(),
         );
-        let (its_maps, better) =
-            fit_with_noise_scale(with.clone(), &whole, settings.steps_max, &from)?;
+        let better;
+        (maps, better) = fit_with_noise_scale(with.clone(), &whole, settings.steps_max, &from)?;
+        // with the same maps: better maps are no evidence of a lump
+        body.maps = maps.clone();
+        let few = settings.steps_max.min(STEPS_WITHOUT_LUMP);
+        let without =
+            Solver::new(&body, &whole, fitted.scale).solve(&fitted.point.unknowns, few)?;
         search.evidence = lump_search::evidence(&without, &better);
         search.accepted = search.evidence > 0.0 && with.stiffens(&better);
         let runs = fitted.runs + without.runs + better.runs;
-        if search.accepted {
-            (maps, fitted) = (its_maps, better);
-        } else {
-            fitted = without;
-        }
+        fitted = if search.accepted { better } else { without };
         fitted.runs = runs;
         (used, part) = (both, whole);
         searches.push(search);
@@ -314,8 +313,8 @@ pub fn identify(
 
 /// Fits with a noise as large as its misfit. The fit begins with the shallow part of the touches, or at `from` if
 /// that is given: in the deep part, where soft layers buckle, are local minima. A fit that does not match the
-/// record continues with lower weights for outliers, and one whose moduli moved with the maps of those. Returns
-/// these maps, too.
+/// record continues with lower weights for outliers. If the moduli have moved away from the maps, the maps are moved
+/// to them and the fit continues. Returns the maps of the result as well.
 fn fit_with_noise_scale(
     mut body: BlockModel<'_>,
     touch: &record::TouchRecord,

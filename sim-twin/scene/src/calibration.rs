@@ -16,12 +16,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::block::{Block, BlockSolver};
 use super::press::minimum_jerk;
 use super::{Scene, SceneBody, SceneError};
+use palpate_fem::StaticPressError;
 use palpate_fem::explicit::{DepthKnot, DepthMap, ExplicitTissue};
 use palpate_twin::checksum::hash_word;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 /// Version of the computation of a map; it is part of the key.
-const MAP_VERSION: u32 = 3;
+const MAP_VERSION: u32 = 4;
 /// Depths of the knots \[m\].
 const DEPTHS_M: [f64; 14] = [
     0.0001, 0.0002, 0.00035, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.005, 0.0065,
@@ -36,7 +37,7 @@ const DEEPEST_A_HEIGHT: f64 = 0.4;
 const BEYOND: [f64; 2] = [1.2, 1.5];
 /// Places of a face over its edges from a node, in the order of [`DepthKnot::model_m`].
 const PLACES: [[f64; 2]; 4] = [[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]];
-/// Difference of the edges of a face over either of them up to which it is square.
+/// Relative difference of two edges that count as equal.
 const SQUARE: f64 = 1e-6;
 /// Place where the force with the map is compared.
 const BETWEEN: [f64; 2] = [0.25, 0.25];
@@ -135,16 +136,19 @@ impl Block {
         let deepest_m = (DEEPEST_A_RADIUS * radius_m).min(DEEPEST_A_HEIGHT * self.size_m[2]);
         let depths_m: Vec<f64> = DEPTHS_M.into_iter().filter(|d| *d <= deepest_m).collect();
         let outer_m = (self.size_m[0] * self.size_m[1] / PI).sqrt();
-        let Ok(forces_n) = self.axial_forces_n(radius_m, outer_m, &depths_m, COARSER) else {
-            return Ok(None);
+        let forces_n = match self.axial_forces_n(radius_m, outer_m, &depths_m, COARSER) {
+            Ok(forces_n) => forces_n,
+            Err(SceneError::Press(StaticPressError::Stalled { .. })) => return Ok(None),
+            Err(error) => return Err(error),
         };
         // the ball's boundary is a spring in series
         let soft = |(depth_m, force_n): (&f64, &f64)| (depth_m + force_n / stiffness_npm, *force_n);
         let truth = PressCurve::new(depths_m.iter().zip(&forces_n).map(soft));
-        let (Some(&last_m), Some([node_m, edge_m])) = (depths_m.last(), self.node_and_edges_m()?)
-        else {
+        let Some([node_m, edge_m]) = self.node_and_edges_m()? else {
             return Ok(None);
         };
+        // the first point is no press
+        let last_m = truth.points[truth.points.len() - 1].depth_m;
         let mut map = DepthMap {
             radius_m,
             stiffness_npm,
@@ -157,7 +161,8 @@ impl Block {
             .explicit_solver()?
             .with_depth_map(Arc::new(map.clone()));
         let beyond_m = BEYOND.map(|times| times * last_m);
-        let model_m: Vec<f64> = depths_m.iter().copied().chain(beyond_m).collect();
+        let model_m = truth.points.iter().skip(1).map(|point| point.depth_m);
+        let model_m: Vec<f64> = model_m.chain(beyond_m).collect();
         let curve = |[x, y]: [f64; 2], model_m: &[f64]| {
             let at_m = [node_m[0] + x * edge_m[0], node_m[1] + y * edge_m[1]];
             let forces_n = model_curve(tissue.clone(), &map, at_m, model_m);
@@ -200,13 +205,16 @@ impl Block {
         [0.5 * self.size_m[0], 0.5 * self.size_m[1]]
     }
 
-    /// Node of the finest grid nearest to the middle of the fine zone, and edges of the faces there \[m\].
+    /// Node of the finest grid nearest to the middle of the block, and edges of the faces there \[m\].
     fn node_and_edges_m(&self) -> Result<Option<[[f64; 2]; 2]>, SceneError> {
         let (nested, _) = self.grids_and_fractions(&self.regions())?;
         Ok(nested.levels.last().map(|finest| {
             let node_m = [0, 1].map(|axis| {
                 let (low_m, edge_m) = (finest.low_m[axis], finest.edge_m[axis]);
-                low_m + ((self.zone.centre_m[axis] - low_m) / edge_m).round() * edge_m
+                let (centre_m, half_m) = (self.zone.centre_m[axis], self.zone.half_m[axis]);
+                // the converged force is that in the middle, without the effect of an edge
+                let near_m = 0.0_f64.clamp(centre_m - half_m, centre_m + half_m);
+                low_m + ((near_m - low_m) / edge_m).round() * edge_m
             });
             [node_m, [finest.edge_m[0], finest.edge_m[1]]]
         }))
@@ -346,9 +354,9 @@ impl PressCurve {
 /// Integral of `x^1.5` where `x` goes from `a` to `b` over a width, by the mean of the integrand at Simpson's points.
 fn work(a: f64, b: f64, width_m: f64) -> f64 {
     let force = |x: f64| x.max(0.0) * libm::sqrt(x.max(0.0));
-    let quarter = |t: f64| force(a + t * (b - a));
+    let at = |t: f64| force(a + t * (b - a));
     let ends = force(a) + force(b);
-    let sum = ends + 4.0 * (quarter(0.25) + quarter(0.75)) + 2.0 * quarter(0.5);
+    let sum = ends + 4.0 * (at(0.25) + at(0.75)) + 2.0 * at(0.5);
     width_m * sum / 12.0
 }
 

@@ -4,9 +4,9 @@
 //! a rigid, frictionless ball. A press in the middle of a block without inclusions is solved on a cylinder with the area
 //! of the block ([`AxialPress`]). Other presses are solved on a three-dimensional mesh, graded from the contact, with nodes on
 //! every interface ([`PressedBlock`]); where the ball lies on a plane of symmetry of the block, only the part on one side
-//! is meshed. Its force is multiplied by the ratio of both solutions for the middle of the block without inclusions,
-//! since both meshes are graded alike: a control variate. Extrapolation to cells of size zero was tried before
-//! it (Richardson 1911), and was 2.3 % off an outside engine near an interface.
+//! is meshed. Its force is multiplied by the ratio of the axial to the three-dimensional force in the middle of the
+//! block without inclusions: the same grading makes the errors of both three-dimensional forces similar. Richardson's
+//! extrapolation (1911) was up to 2.3 % off an outside engine near an interface.
 
 use super::block::{Block, SAMPLES};
 use super::{Scene, SceneBody, SceneError};
@@ -87,7 +87,7 @@ impl Block {
     }
 
     /// Force on a cylinder whose cross-section has the area of the block. The difference to one that touches the sides from
-    /// within bounds the effect of the corners.
+    /// within shows the effect of the sides; it is not a bound.
     fn axial_force(&self, press: &BallPress) -> Result<ConvergedForce, SceneError> {
         let [wide_m, long_m, _] = self.size_m;
         let within_m = 0.5 * wide_m.min(long_m);

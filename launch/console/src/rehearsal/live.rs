@@ -144,6 +144,9 @@ impl PreparedScene {
         config.twin = placed.unwrap_or_else(|| choice.name.clone());
         solo::make_solo(&mut config);
         let scene = lab::load_scene(&config.twin, "twin")?;
+        // as the session builds it, so that it is calibrated once
+        let stiffness_npm = config.master.predict.tool_stiffness_npm;
+        let scene = scene.clone().with_tool(scene.tool_radius_m, stiffness_npm);
         let tissue = scene.build().map_err(|error| wrong(&choice.name, &error))?;
         let caps = tissue.caps();
         let tools: Vec<_> = tool_changer::tools(&caps).collect();

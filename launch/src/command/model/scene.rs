@@ -265,19 +265,20 @@ fn cost(text: &mut String, block: &Block) -> Result<(), SceneError> {
 fn calibration(text: &mut String, scene: &Scene, block: &Block) -> Result<(), SceneError> {
     let zone = &block.zone;
     let [x_mm, y_mm] = [0, 1].map(|axis| {
-        let half_m = zone.half_m[axis].min(0.5 * block.size_m[axis]);
-        [zone.centre_m[axis] - half_m, zone.centre_m[axis] + half_m].map(|end_m| 1e3 * end_m)
+        let edge_m = 0.5 * block.size_m[axis];
+        let ends_m = [-1.0, 1.0].map(|side| zone.centre_m[axis] + side * zone.half_m[axis]);
+        ends_m.map(|end_m| 1e3 * end_m.clamp(-edge_m, edge_m))
     });
     let map = scene.depth_map()?;
-    let knots = map.as_ref().map(|map| map.knots.as_slice());
-    let shown = |from_m: f64| knots.and_then(|all| all.iter().find(|knot| knot.depth_m >= from_m));
+    let deepest = map.as_ref().and_then(|map| map.knots.last().zip(Some(map)));
     // writing to a string cannot fail
-    let _ = match shown(0.2e-3).zip(knots.and_then(<[_]>::last)) {
-        Some((shallow, deepest)) => {
-            let left = [Some(shallow), shown(1e-3)].into_iter().flatten();
-            let left = left.map(|knot| {
-                let (percent, depth_mm) = (100.0 * knot.doubt, 1e3 * knot.depth_m);
-                format!("{percent:.1} % at {depth_mm:.1} mm")
+    let _ = match deepest {
+        Some((deepest, map)) => {
+            let left = [0.2e-3, 1e-3]
+                .into_iter()
+                .filter_map(|depth_m| map.largest_error(depth_m));
+            let left = left.map(|(depth_m, share)| {
+                format!("{:.1} % at {:.1} mm", 100.0 * share, 1e3 * depth_m)
             });
             writeln!(
                 text,

@@ -27,7 +27,7 @@ impl ColumnSystem {
     /// First unknown of a node by its column and row; those of the bottom come after all others.
     pub(super) fn node(&self, column: usize, row: usize) -> usize {
         if row == self.rows {
-            2 * (2 * self.columns + 1) * self.rows
+            self.free()
         } else {
             2 * (column * self.rows + row)
         }
@@ -40,6 +40,12 @@ impl ColumnSystem {
 
     fn free(&self) -> usize {
         2 * (2 * self.columns + 1) * self.rows
+    }
+
+    /// Unknowns that a front eliminates; the last one eliminates all.
+    fn eliminated(&self, front: usize) -> usize {
+        let fewest = if front + 1 == self.columns { 6 } else { 4 };
+        fewest * self.rows
     }
 
     /// True for the bottom, and for the motion of the axis across itself.
@@ -96,11 +102,9 @@ impl ColumnSystem {
     pub(super) fn solve(&mut self, mut load: Vec<f64>) -> Result<Vec<f64>, NotPositiveDefinite> {
         let wide = 2 * self.rows;
         for front in 0..self.columns {
-            let last = front + 1 == self.columns;
-            let size = self.fronts[front].size;
-            let count = if last { size } else { 2 * wide };
+            let (size, count) = (self.fronts[front].size, self.eliminated(front));
             self.fronts[front].eliminate(count)?;
-            if !last {
+            if count < size {
                 let (own, next) = self.fronts.split_at_mut(front + 1);
                 let (own, next) = (&own[front], &mut next[0]);
                 for column in 0..wide {
@@ -112,11 +116,7 @@ impl ColumnSystem {
         }
         for (front, matrix) in self.fronts.iter().enumerate() {
             let (from, size) = (2 * wide * front, matrix.size);
-            let count = if front + 1 == self.columns {
-                size
-            } else {
-                2 * wide
-            };
+            let count = self.eliminated(front);
             for column in 0..count {
                 let entries = &matrix.entries[size * column..][..size];
                 let (done, open) = load[from..from + size].split_at_mut(column + 1);
@@ -129,11 +129,7 @@ impl ColumnSystem {
         }
         for (front, matrix) in self.fronts.iter().enumerate().rev() {
             let (from, size) = (2 * wide * front, matrix.size);
-            let count = if front + 1 == self.columns {
-                size
-            } else {
-                2 * wide
-            };
+            let count = self.eliminated(front);
             for column in (0..count).rev() {
                 let entries = &matrix.entries[size * column..][..size];
                 let (done, open) = load[from..from + size].split_at_mut(column + 1);

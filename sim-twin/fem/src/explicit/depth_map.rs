@@ -50,9 +50,9 @@ pub struct DepthMap {
     pub radius_m: f64,
     /// Stiffness of its boundary \[N/m\].
     pub stiffness_npm: f64,
-    /// A node of the finest grid, and the edges of its faces along both axes \[m\].
+    /// Place of a node of the finest grid \[m\].
     pub node_m: [f64; 2],
-    /// See `node_m`.
+    /// Edges of its faces along both axes \[m\].
     pub edge_m: [f64; 2],
     /// Halves of the edges of the top, whose middle is at the origin \[m\].
     pub half_m: [f64; 2],
@@ -65,10 +65,20 @@ pub struct DepthMap {
 struct MapPoint {
     model_m: f64,
     slopes: Vec3,
+    /// Second derivative by depth \[1/m\].
+    curvature_pm: f64,
     doubt: f64,
 }
 
 impl DepthMap {
+    /// Returns the first knot at a depth \[m\] or below it, and the largest part of the force that is wrong there, over
+    /// all places between nodes.
+    #[must_use]
+    pub fn largest_error(&self, depth_m: f64) -> Option<(f64, f64)> {
+        let knot = self.knots.iter().find(|knot| knot.depth_m >= depth_m)?;
+        Some((knot.depth_m, own_error(knot.depth_m) + knot.doubt))
+    }
+
     /// True for a ball that the map is for.
     pub(super) fn fits(&self, tool: &Tool) -> bool {
         tool.radius_m == self.radius_m
@@ -113,8 +123,10 @@ impl DepthMap {
         reaction.force_n -= Vec3::new(slopes.x, slopes.y, 1.0 - slopes.z) * up_n;
         reaction.normal = reaction.force_n.try_normalize(0.0).unwrap_or_default();
         let point = self.at(&here_m);
+        reaction.proxy_offset_m.z += here_m.z - point.model_m;
         let squared = point.slopes.z * point.slopes.z;
-        reaction.stiffness_npm *= squared;
+        let stiffness_npm = squared * reaction.stiffness_npm + point.curvature_pm * up_n;
+        reaction.stiffness_npm = stiffness_npm.max(0.0);
         reaction.damping_nspm *= squared;
         reaction.mesh_error_n = Some(point.doubt * reaction.force_n.norm());
     }
@@ -134,6 +146,7 @@ impl DepthMap {
             return MapPoint {
                 model_m: place_m.z,
                 slopes: Vec3::z(),
+                curvature_pm: 0.0,
                 doubt: 0.0,
             };
         };
@@ -150,16 +163,17 @@ impl DepthMap {
         };
         let high = self.knots.get(index).filter(|_| place_m.z > 0.0);
         let lines = [0, 1, 2, 3].map(|at| {
-            let line = (
+            let line = [
                 low.model_m[at] + (place_m.z - low.depth_m) * low.slope[at],
                 low.slope[at],
-            );
-            high.map_or(line, |high| between(low, high, at, place_m.z))
+                0.0,
+            ];
+            high.map_or(line, |high| cubic(low, high, at, place_m.z))
         });
         let t = high.map_or(0.0, |high| {
             (place_m.z - low.depth_m) / (high.depth_m - low.depth_m)
         });
-        let between = low.doubt + high.map_or(0.0, |high| t * (high.doubt - low.doubt));
+        let doubt_between = low.doubt + high.map_or(0.0, |high| t * (high.doubt - low.doubt));
         // shares of the node along both axes, the rest is that of the middle of the edge
         let share = [0, 1].map(|axis| {
             let turn = TAU / self.edge_m[axis];
@@ -167,35 +181,39 @@ impl DepthMap {
             (0.5 + 0.5 * cosine, -0.5 * sine * turn, sine * sine)
         });
         let [(x, dx, off_x), (y, dy, off_y)] = share;
-        let (shallow, shallow_m) = LEFT_SHALLOW;
-        let ratio = shallow_m / place_m.z.max(shallow_m);
         let beyond = high.map_or(place_m.z / low.depth_m.max(first.depth_m) - 1.0, |_| 0.0);
         let [to_x_m, to_y_m] = [0, 1].map(|axis| self.half_m[axis] - place_m[axis].abs());
         let at_edge = 1.0 - to_x_m.min(to_y_m) / (2.0 * self.radius_m);
-        let doubt = LEFT
+        let doubt = own_error(place_m.z)
             + LEFT_AT_EDGE * at_edge.clamp(0.0, 1.0)
-            + shallow * ratio * ratio
             + LEFT_BEYOND * beyond.max(0.0)
-            + 0.5 * (off_x + off_y) * between;
+            + 0.5 * (off_x + off_y) * doubt_between;
         let parts = [x * y, (1.0 - x) * y, x * (1.0 - y), (1.0 - x) * (1.0 - y)];
-        let (mut model_m, mut slope) = (0.0, 0.0);
-        for (part, (value_m, own)) in parts.into_iter().zip(lines) {
-            model_m += part * value_m;
-            slope += part * own;
-        }
-        let [node_m, along_m, across_m, middle_m] = lines.map(|line| line.0);
+        let mean = |order: usize| {
+            let pairs = parts.iter().zip(&lines);
+            pairs.map(|(part, line)| part * line[order]).sum::<f64>()
+        };
+        let [node_m, along_m, across_m, middle_m] = lines.map(|line| line[0]);
         let by_x = dx * (y * (node_m - along_m) + (1.0 - y) * (across_m - middle_m));
         let by_y = dy * (x * (node_m - across_m) + (1.0 - x) * (along_m - middle_m));
         MapPoint {
-            model_m,
-            slopes: Vec3::new(by_x, by_y, slope),
+            model_m: mean(0),
+            slopes: Vec3::new(by_x, by_y, mean(1)),
+            curvature_pm: mean(2),
             doubt,
         }
     }
 }
 
-/// Hermite's cubic between two knots: value and slope.
-fn between(low: &DepthKnot, high: &DepthKnot, at: usize, depth_m: f64) -> (f64, f64) {
+/// Error over the force at the places of the knots.
+fn own_error(depth_m: f64) -> f64 {
+    let (shallow, shallow_m) = LEFT_SHALLOW;
+    let ratio = shallow_m / depth_m.max(shallow_m);
+    LEFT + shallow * ratio * ratio
+}
+
+/// Hermite's cubic between two knots: value, slope and second derivative.
+fn cubic(low: &DepthKnot, high: &DepthKnot, at: usize, depth_m: f64) -> [f64; 3] {
     let width_m = high.depth_m - low.depth_m;
     let t = (depth_m - low.depth_m) / width_m;
     let s = 1.0 - t;
@@ -205,5 +223,6 @@ fn between(low: &DepthKnot, high: &DepthKnot, at: usize, depth_m: f64) -> (f64, 
         + width_m * (from * (t * s * s) - to * (t * t * s));
     let chord = (high.model_m[at] - low.model_m[at]) / width_m;
     let slope = 6.0 * t * s * chord + from * (s * (1.0 - 3.0 * t)) + to * (t * (3.0 * t - 2.0));
-    (value_m, slope)
+    let bend = 6.0 * (s - t) * chord + from * (6.0 * t - 4.0) + to * (6.0 * t - 2.0);
+    [value_m, slope, bend / width_m]
 }

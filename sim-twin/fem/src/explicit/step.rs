@@ -64,11 +64,16 @@ impl ExplicitTissue {
         for (moved, tool) in moved.iter_mut().zip(tools) {
             *moved = map.in_model(tool, top_m);
         }
+        let continues: [bool; TOOLS] =
+            std::array::from_fn(|index| self.state.tools[index].continues_as(&moved[index]));
         self.advance(&moved[..tools.len().min(TOOLS)], dt_s, reactions);
         for (index, (reaction, tool)) in reactions.iter_mut().zip(tools).enumerate().take(TOOLS) {
-            let from = self.extrapolator.last(index, tool);
+            let last = self.extrapolator.last(index, tool);
+            let from_m = last
+                .filter(|_| continues[index])
+                .map(|last| last.position_m);
             let estimated_n = reaction.mesh_error_n;
-            map.correct(tool, from.map(|last| last.position_m), top_m, reaction);
+            map.correct(tool, from_m, top_m, reaction);
             if map.fits(tool) && self.touches_coarse_faces(index, &map) {
                 reaction.mesh_error_n = estimated_n;
             }

@@ -1,8 +1,8 @@
 //! Viscous parts of cells: a dashpot parallel to the law and one relaxing branch, at the centre.
 //!
 //! Source: [`palpate_twin::law::viscous`] for the laws, both in the Green strain `E`. The dashpot stress
-//! follows the strain rate, and acts on the hourglass modes too; the branch, deviatoric only, follows its remaining stress (trapezoidal rule,
-//! which dissipates at every step and time constant). Rates refer to the time since the last forces of
+//! follows the strain rate, and acts on the hourglass modes too. The branch, deviatoric only, follows its remaining
+//! stress (trapezoidal rule, which dissipates at every step and time constant). Rates refer to the time since the last forces of
 //! a cell, so its memory is `E` at that time. The viscous cells have a separate pass after that of their law:
 //! elastic cells cost nothing more, viscous ones about twice as much (see the bench `explicit`).
 //!

@@ -67,18 +67,20 @@ impl Scene {
                 .iter()
                 .map(|scene| scope.spawn(|| scene.depth_map()))
                 .collect();
-            computing.into_iter().map(|thread| thread.join()).collect()
+            let ended = computing.into_iter().map(thread::ScopedJoinHandle::join);
+            ended
+                .map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
         });
         for map in found {
-            match map {
-                Ok(Ok(Some(map))) => {
+            match map? {
+                Some(map) => {
                     let pairs = map.knots.iter().zip(&own.knots);
                     let slope = |(other, own)| combined(other, own, |a, b| (a - b) / STIFFER_LOG);
                     maps.by_log.push(pairs.map(slope).collect());
                 }
                 // a neighbour without equilibrium has no map: then the own one stands for all
-                Ok(Ok(None)) | Err(_) => return self.single_map(),
-                Ok(Err(error)) => return Err(error),
+                None => return self.single_map(),
             }
         }
         Ok(maps)

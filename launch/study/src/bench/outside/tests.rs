@@ -92,7 +92,10 @@ impl ReferenceRow {
         let (radius_mm, depth_mm) = (1e3 * self.radius_m, 1e3 * self.depth_m);
         let line = |goal: &str| {
             let (scene, motion, quantity) = (&self.scene, self.motion, &self.quantity);
-            format!("{scene},{radius_mm:.0},{depth_mm:.1},{motion},{quantity},{goal}")
+            let [x_mm, y_mm] = self.at_m.map(|x_m| 1e3 * x_m);
+            format!(
+                "{scene},{x_mm:.2},{y_mm:.2},{radius_mm:.0},{depth_mm:.1},{motion},{quantity},{goal}"
+            )
         };
         let error = (!self.held).then(|| line("error"));
         let wrong = self.estimate_is_right() == Some(false);

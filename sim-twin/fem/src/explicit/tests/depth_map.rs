@@ -26,6 +26,14 @@ fn map(tissue: &ExplicitTissue) -> DepthMap {
     }
 }
 
+/// Map that leaves the depth of the same ball.
+fn identity(tissue: &ExplicitTissue) -> DepthMap {
+    DepthMap {
+        knots: Vec::new(),
+        ..map(tissue)
+    }
+}
+
 fn ball(position_m: Vec3) -> Tool {
     Tool {
         stiffness_npm: 1e6,
@@ -117,4 +125,56 @@ fn estimate_is_larger_between_the_places_of_the_map_at_small_depths_and_at_an_ed
             "{at_m:?} {depth_m}: {found}"
         );
     }
+}
+
+/// A ball that was absent, in the middle of the top, counted as one that came from the origin.
+#[test]
+fn issue_inserted_ball_had_the_slope_of_a_long_way() {
+    let plain = tissue((8, 1), &ExplicitParams::default());
+    let mut tissue = plain.clone().with_depth_map(Arc::new(map(&plain)));
+    let tool = ball(Vec3::new(0.0, 0.0, 7e-3));
+    let mut reaction = [Reaction::default()];
+    tissue.step(&[], 1e-3, &mut []);
+    tissue.step(&[tool], 1e-3, &mut reaction);
+    let mut plain = plain.clone().with_depth_map(Arc::new(identity(&plain)));
+    let mut own = [Reaction::default()];
+    plain.step(&[ball(tissue.state.tools[0].position_m)], 1e-3, &mut own);
+    // the depth in the model is 0.8 times that in the tissue
+    let ratio = reaction[0].force_n.z / own[0].force_n.z;
+    assert!((ratio - 0.8).abs() < 0.02, "{ratio}");
+}
+
+#[test]
+fn stiffness_and_proxy_are_those_of_the_mapped_ball() {
+    let plain = tissue((8, 1), &ExplicitParams::default());
+    let (bent, unbent, steady) = (map(&plain), identity(&plain), plain.clone());
+    let held = |depth_m: f64, map: &DepthMap| {
+        let mut reaction = [Reaction::default()];
+        let mut tissue = steady.clone().with_depth_map(Arc::new(map.clone()));
+        for _ in 0..400 {
+            let tool = ball(Vec3::new(0.0, 0.0, 8e-3 - depth_m));
+            tissue.step(&[tool], 1e-3, &mut reaction);
+        }
+        (reaction[0], tissue.state.tools[0].position_m.z)
+    };
+    let (here, model_z_m) = held(2e-3, &bent);
+    let place_m = 8e-3 - model_z_m;
+    let (alone, _) = held(place_m, &unbent);
+    let proxy_m = |reaction: &Reaction, z_m: f64| z_m + reaction.proxy_offset_m.z;
+    assert!((proxy_m(&here, 6e-3) - proxy_m(&alone, model_z_m)).abs() < 1e-6);
+    // derivative of F(g(d)) g'(d)
+    let model_m = |depth_m: f64| {
+        let moved = bent.in_model(&ball(Vec3::new(0.0, 0.0, 8e-3 - depth_m)), 0.0);
+        8e-3 - moved.position_m.z
+    };
+    let [low_m, middle_m, high_m] = [1.99e-3, 2e-3, 2.01e-3].map(model_m);
+    let slope = (high_m - low_m) / 2e-5;
+    let curvature_pm = (high_m - 2.0 * middle_m + low_m) / 1e-10;
+    let expected = slope * slope * alone.stiffness_npm + curvature_pm * alone.force_n.z;
+    let found = here.stiffness_npm;
+    assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
+    assert!(
+        curvature_pm * alone.force_n.z > 0.02 * found,
+        "{found} {expected}"
+    );
 }
