@@ -1,7 +1,7 @@
 //! Depth map of a block: what its coarse mesh needs so that a press has the force of converged meshes.
 //!
 //! Source: ours; see `palpate_fem::explicit::DepthMap`. The block without its inclusions is pressed slowly by the ball of
-//! the scene, over a node, an edge, the middle and a quarter of a face of the finest grid. The converged force is that of
+//! the scene, over a node, an edge, the middle and the point halfway to it of a face of the finest grid. The converged force is that of
 //! a cylinder with the same layers ([`palpate_fem::AxialPress`]).
 
 mod nearby;
@@ -17,12 +17,12 @@ use super::block::{Block, BlockSolver};
 use super::press::minimum_jerk;
 use super::{Scene, SceneBody, SceneError};
 use palpate_fem::StaticPressError;
-use palpate_fem::explicit::{DepthKnot, DepthMap, ExplicitTissue};
+use palpate_fem::explicit::{DepthKnot, DepthMap, ExplicitTissue, PLACES};
 use palpate_twin::checksum::hash_word;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 /// Version of the computation of a map; it is part of the key.
-const MAP_VERSION: u32 = 4;
+const MAP_VERSION: u32 = 5;
 /// Depths of the knots \[m\].
 const DEPTHS_M: [f64; 14] = [
     0.0001, 0.0002, 0.00035, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.005, 0.0065,
@@ -36,11 +36,12 @@ const DEEPEST_A_HEIGHT: f64 = 0.4;
 /// Depths in the model beyond the deepest knot, over it.
 const BEYOND: [f64; 2] = [1.2, 1.5];
 /// Places of a face over its edges from a node, in the order of [`DepthKnot::model_m`].
-const PLACES: [[f64; 2]; 4] = [[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]];
+const PLACES_A_FACE: [[f64; 2]; PLACES] =
+    [[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5], [0.25, 0.25]];
 /// Relative difference of two edges that count as equal.
 const SQUARE: f64 = 1e-6;
 /// Place where the force with the map is compared.
-const BETWEEN: [f64; 2] = [0.25, 0.25];
+const BETWEEN: [f64; 2] = [0.25, 0.0];
 /// Damping of the calibrated press \[1/s\], near that of the slowest waves.
 const DAMPING_PER_S: f64 = 80.0;
 /// Step, descent from knot to knot, wait, and its end over which the force is averaged \[s\].
@@ -168,24 +169,25 @@ impl Block {
             let forces_n = model_curve(tissue.clone(), &map, at_m, model_m);
             PressCurve::new(model_m.iter().copied().zip(forces_n))
         };
-        let check = curve(BETWEEN, &model_m);
         let deep_m = DEEP_A_EDGE * edge_m[0].max(edge_m[1]);
         let shallow = model_m.partition_point(|depth_m| *depth_m < deep_m);
-        let [node, along, across, middle] = PLACES;
-        let own = |place: [f64; 2]| curve(place, &model_m[..shallow]).continued(&check);
+        let [node, along, across, middle, halfway] = PLACES_A_FACE;
+        let halfway = curve(halfway, &model_m);
+        let own = |place: [f64; 2]| curve(place, &model_m[..shallow]).continued(&halfway);
         let along = own(along);
         // both edges of a square face are alike
         let across = match (edge_m[0] - edge_m[1]).abs() < SQUARE * edge_m[0] {
             true => along.clone(),
             false => own(across),
         };
-        let curves = [own(node), along, across, own(middle)];
+        let check = own(BETWEEN);
+        let curves = [own(node), along, across, own(middle), halfway.clone()];
         let knots = truth.points.iter().skip(1).map(|point| {
             let model_m = curves.each_ref().map(|curve| curve.depth_m(point.work));
             let ratio = |at: usize| point.force_n() / curves[at].force_n(model_m[at]);
-            let slope = [0, 1, 2, 3].map(|at| ratio(at).clamp(*SLOPE.start(), *SLOPE.end()));
-            let mean = |all: &[f64; 4]| 0.25 * all.iter().sum::<f64>();
-            let found_n = check.force_n(mean(&model_m)) * mean(&slope);
+            let slope: [f64; PLACES] =
+                std::array::from_fn(|at| ratio(at).clamp(*SLOPE.start(), *SLOPE.end()));
+            let found_n = check.force_n(between(&model_m)) * between(&slope);
             DepthKnot {
                 depth_m: point.depth_m,
                 model_m,
@@ -219,6 +221,13 @@ impl Block {
             [node_m, [finest.edge_m[0], finest.edge_m[1]]]
         }))
     }
+}
+
+/// Value of a map at [`BETWEEN`].
+fn between(values: &[f64; PLACES]) -> f64 {
+    let [node, along, across, middle, halfway] = values;
+    let first = 0.5 * (node + along);
+    first + 0.5 * (halfway - 0.25 * (node + along + across + middle))
 }
 
 /// Forces \[N\] of a slow press on a tissue at rest.

@@ -153,16 +153,14 @@ fn cases() -> Result<Vec<ReferenceCase>, Failure> {
             coarse: number(coarse)?,
         })
     });
-    let mut all = rows.collect::<Result<Vec<_>, _>>()?;
+    let all = rows.collect::<Result<Vec<ReferenceCase>, Failure>>()?;
     // layers are alike everywhere: the force must not depend on the place over the mesh
     let layered = all.iter().filter(|case| case.scene.name == "layered");
-    let between = layered.cloned().map(|mut case| {
+    let mut between: Vec<_> = layered.cloned().collect();
+    for case in &mut between {
         case.press.at_m = BETWEEN_M;
-        case
-    });
-    let between = between.collect::<Vec<_>>();
-    all.extend(between);
-    Ok(all)
+    }
+    Ok([all, between].concat())
 }
 
 fn named(entry: &Value, name: &str) -> bool {
@@ -291,22 +289,9 @@ impl ReferenceRow {
 
 /// Formats the presses as a table; errors in percent, of a phase in degrees.
 pub(super) fn table(rows: &[ReferenceRow]) -> String {
-    let head = format!(
-        "{:<22}{:>8}{:>6}{:>7}{:>7} {:<14}{:>11}{:>11}{:>9}{:>10}{:>8}{:>8}\n",
-        "reference presses",
-        "at mm",
-        "r mm",
-        "d mm",
-        "motion",
-        "quantity",
-        "outside",
-        "twin",
-        "error",
-        "estimated",
-        "cpu p50",
-        "p99"
-    );
-    head + &rows.iter().map(ReferenceRow::line).collect::<String>()
+    let head = "reference presses        at mm  r mm   d mm motion quantity \
+        \x20        outside       twin    error estimated cpu p50     p99\n";
+    head.to_owned() + &rows.iter().map(ReferenceRow::line).collect::<String>()
 }
 
 /// Goals of the presses together.

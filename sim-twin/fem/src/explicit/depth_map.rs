@@ -28,22 +28,27 @@ pub const LEFT_AT_EDGE: f64 = 0.03;
 /// Change of depth below which the slope replaces the difference quotient \[m\].
 const STEP_MIN_M: f64 = 1e-9;
 
+/// Places of a face for which a [`DepthKnot`] has a depth.
+pub const PLACES: usize = 5;
+
 /// One depth of a [`DepthMap`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DepthKnot {
     /// Depth below first contact \[m\].
     pub depth_m: f64,
-    /// Depth in the model \[m\], over a node, over the edges of a face along both axes, and over its middle.
-    pub model_m: [f64; 4],
+    /// Depth in the model \[m\], over a node, over the edges of a face along both axes, over its middle, and over the
+    /// point halfway from the node to the middle.
+    pub model_m: [f64; PLACES],
     /// Derivatives of the depths in the model by the depth.
-    pub slope: [f64; 4],
-    /// Part of the force that is wrong in the middle between the places of `model_m`.
+    pub slope: [f64; PLACES],
+    /// Part of the force that is wrong halfway from the node to the edges, where it is largest.
     pub doubt: f64,
 }
 
 /// Map from depth to depth in the model, for a ball of one radius and stiffness; the identity without knots.
 ///
-/// Over the faces of the finest grid it varies as the force on the mesh does, by the first harmonic along both axes.
+/// Over the faces of the finest grid it varies as the force on the mesh does: by the first harmonic along both axes, and
+/// by the sum of the second ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DepthMap {
     /// Radius of the ball \[m\].
@@ -140,6 +145,13 @@ impl DepthMap {
         )
     }
 
+    /// Error over the force that an edge of the top adds.
+    fn edge_error(&self, place_m: &Vec3) -> f64 {
+        let [to_x_m, to_y_m] = [0, 1].map(|axis| self.half_m[axis] - place_m[axis].abs());
+        let at_edge = 1.0 - to_x_m.min(to_y_m) / (2.0 * self.radius_m);
+        LEFT_AT_EDGE * at_edge.clamp(0.0, 1.0)
+    }
+
     /// Returns the map at a place: cubics between knots, lines beyond the last one.
     fn at(&self, place_m: &Vec3) -> MapPoint {
         let Some(first) = self.knots.first() else {
@@ -152,7 +164,7 @@ impl DepthMap {
         };
         let rest = DepthKnot {
             depth_m: 0.0,
-            model_m: [0.0; 4],
+            model_m: [0.0; PLACES],
             ..*first
         };
         let index = self.knots.partition_point(|knot| knot.depth_m <= place_m.z);
@@ -162,7 +174,7 @@ impl DepthMap {
             &self.knots[index - 1]
         };
         let high = self.knots.get(index).filter(|_| place_m.z > 0.0);
-        let lines = [0, 1, 2, 3].map(|at| {
+        let lines: [[f64; 3]; PLACES] = std::array::from_fn(|at| {
             let line = [
                 low.model_m[at] + (place_m.z - low.depth_m) * low.slope[at],
                 low.slope[at],
@@ -174,28 +186,28 @@ impl DepthMap {
             (place_m.z - low.depth_m) / (high.depth_m - low.depth_m)
         });
         let doubt_between = low.doubt + high.map_or(0.0, |high| t * (high.doubt - low.doubt));
-        // shares of the node along both axes, the rest is that of the middle of the edge
-        let share = [0, 1].map(|axis| {
-            let turn = TAU / self.edge_m[axis];
-            let (sine, cosine) = libm::sincos(turn * (place_m[axis] - self.node_m[axis]));
-            (0.5 + 0.5 * cosine, -0.5 * sine * turn, sine * sine)
-        });
-        let [(x, dx, off_x), (y, dy, off_y)] = share;
+        let share = [0, 1].map(|axis| shares(place_m[axis] - self.node_m[axis], self.edge_m[axis]));
+        let [[x, dx, off_x, doff_x], [y, dy, off_y, doff_y]] = share;
         let beyond = high.map_or(place_m.z / low.depth_m.max(first.depth_m) - 1.0, |_| 0.0);
-        let [to_x_m, to_y_m] = [0, 1].map(|axis| self.half_m[axis] - place_m[axis].abs());
-        let at_edge = 1.0 - to_x_m.min(to_y_m) / (2.0 * self.radius_m);
         let doubt = own_error(place_m.z)
-            + LEFT_AT_EDGE * at_edge.clamp(0.0, 1.0)
+            + self.edge_error(place_m)
             + LEFT_BEYOND * beyond.max(0.0)
-            + 0.5 * (off_x + off_y) * doubt_between;
+            + 2.0 * (off_x + off_y - 4.0 * off_x * off_y) * doubt_between;
+        let halfway = off_x + off_y;
         let parts = [x * y, (1.0 - x) * y, x * (1.0 - y), (1.0 - x) * (1.0 - y)];
+        let parts = parts
+            .map(|part| part - 0.25 * halfway)
+            .into_iter()
+            .chain([halfway]);
         let mean = |order: usize| {
-            let pairs = parts.iter().zip(&lines);
+            let pairs = parts.clone().zip(&lines);
             pairs.map(|(part, line)| part * line[order]).sum::<f64>()
         };
-        let [node_m, along_m, across_m, middle_m] = lines.map(|line| line[0]);
+        let [node_m, along_m, across_m, middle_m, halfway_m] = lines.map(|line| line[0]);
+        let more_m = halfway_m - 0.25 * (node_m + along_m + across_m + middle_m);
         let by_x = dx * (y * (node_m - along_m) + (1.0 - y) * (across_m - middle_m));
         let by_y = dy * (x * (node_m - across_m) + (1.0 - x) * (along_m - middle_m));
+        let (by_x, by_y) = (by_x + doff_x * more_m, by_y + doff_y * more_m);
         MapPoint {
             model_m: mean(0),
             slopes: Vec3::new(by_x, by_y, mean(1)),
@@ -203,6 +215,15 @@ impl DepthMap {
             doubt,
         }
     }
+}
+
+/// Share of the node along an axis, where the rest is that of the middle of the edge, and half of that of the point
+/// between both; each with its derivative.
+fn shares(from_node_m: f64, edge_m: f64) -> [f64; 4] {
+    let turn = TAU / edge_m;
+    let (sine, cosine) = libm::sincos(turn * from_node_m);
+    let node = [0.5 + 0.5 * cosine, -0.5 * sine * turn];
+    [node[0], node[1], 0.5 * sine * sine, sine * cosine * turn]
 }
 
 /// Error over the force at the places of the knots.

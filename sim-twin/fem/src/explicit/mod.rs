@@ -53,7 +53,7 @@ use build::{CLASSES, Model};
 use chunks::ChunkScratch;
 pub use coupled_inertia::StiffCellMethod;
 use coupled_inertia::{CoupledInertia, CoupledScratch};
-pub use depth_map::{DepthKnot, DepthMap, LEFT_AT_EDGE};
+pub use depth_map::{DepthKnot, DepthMap, LEFT_AT_EDGE, PLACES};
 use mass_scaling::MassLoads;
 use palpate_geometry::mesh::nested_grid::NestedGrid;
 use palpate_twin::Vec3;

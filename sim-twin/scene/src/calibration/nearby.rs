@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use palpate_fem::explicit::{DepthKnot, DepthMap};
+use palpate_fem::explicit::{DepthKnot, DepthMap, PLACES};
 use palpate_twin::Tissue;
 
 use super::super::{Scene, SceneBody, SceneError};
@@ -169,11 +169,11 @@ impl NearbyMaps {
 
 /// Combines the numbers of two knots.
 fn combined(a: &DepthKnot, b: &DepthKnot, with: impl Fn(f64, f64) -> f64) -> DepthKnot {
-    let four = |a: [f64; 4], b: [f64; 4]| [0, 1, 2, 3].map(|at| with(a[at], b[at]));
+    let all = |a: [f64; PLACES], b: [f64; PLACES]| std::array::from_fn(|at| with(a[at], b[at]));
     DepthKnot {
         depth_m: with(a.depth_m, b.depth_m),
-        model_m: four(a.model_m, b.model_m),
-        slope: four(a.slope, b.slope),
+        model_m: all(a.model_m, b.model_m),
+        slope: all(a.slope, b.slope),
         doubt: with(a.doubt, b.doubt),
     }
 }

@@ -8,9 +8,12 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 
 use super::super::Scene;
-use palpate_fem::explicit::{DepthKnot, DepthMap};
+use palpate_fem::explicit::{DepthKnot, DepthMap, PLACES};
 
 const TEXT: &str = include_str!("../../scenes/depth_maps.toml");
+
+/// Numbers of a knot.
+const ROW: usize = 2 * PLACES + 2;
 
 /// File of maps.
 #[derive(Debug, Deserialize)]
@@ -19,13 +22,13 @@ struct MapFile {
     map: Vec<MapEntry>,
 }
 
-/// Map of one scene; a knot is its depth, the four depths in the model, their slopes, and the doubt.
+/// Map of one scene; a knot is its depth, the depths in the model, their slopes, and the doubt.
 #[derive(Debug, Deserialize)]
 struct MapEntry {
     key: String,
     node_m: [f64; 2],
     edge_m: [f64; 2],
-    knots: Vec<[f64; 10]>,
+    knots: Vec<[f64; ROW]>,
 }
 
 /// Returns the shipped map of a key, for the tool of the scene and the halves of the edges of its top \[m\].
@@ -35,13 +38,13 @@ pub(super) fn find(key: u64, scene: &Scene, half_m: [f64; 2]) -> Option<DepthMap
     let file = FILE.get_or_init(|| toml::from_str(TEXT).expect("the file is built in"));
     let key = format!("{key:016x}");
     let entry = file.map.iter().find(|entry| entry.key == key)?;
-    let knot = |row: &[f64; 10]| {
-        let [depth_m, node, along, across, middle, a, b, c, d, doubt] = *row;
+    let knot = |row: &[f64; ROW]| {
+        let [model_from, slope_from] = [1, 1 + PLACES];
         DepthKnot {
-            depth_m,
-            model_m: [node, along, across, middle],
-            slope: [a, b, c, d],
-            doubt,
+            depth_m: row[0],
+            model_m: std::array::from_fn(|at| row[model_from + at]),
+            slope: std::array::from_fn(|at| row[slope_from + at]),
+            doubt: row[ROW - 1],
         }
     };
     Some(DepthMap {

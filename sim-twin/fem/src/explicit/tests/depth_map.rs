@@ -4,7 +4,7 @@ use super::*;
 
 /// Map of a ball of 8 mm over the mesh of [`tissue`], with another depth over nodes than over faces.
 fn map(tissue: &ExplicitTissue) -> DepthMap {
-    let knot = |depth_m: f64, stretch: [f64; 4]| DepthKnot {
+    let knot = |depth_m: f64, stretch: [f64; PLACES]| DepthKnot {
         depth_m,
         model_m: stretch.map(|stretch| stretch * depth_m),
         slope: stretch,
@@ -20,8 +20,8 @@ fn map(tissue: &ExplicitTissue) -> DepthMap {
         edge_m: [wide_m, long_m],
         half_m: [0.04; 2],
         knots: vec![
-            knot(1e-3, [0.8, 0.85, 0.85, 0.9]),
-            knot(4e-3, [0.9, 0.95, 0.93, 1.0]),
+            knot(1e-3, [0.8, 0.85, 0.85, 0.9, 0.83]),
+            knot(4e-3, [0.9, 0.95, 0.93, 1.0, 0.95]),
         ],
     }
 }
@@ -104,6 +104,7 @@ fn estimate_is_larger_between_the_places_of_the_map_at_small_depths_and_at_an_ed
     let plain = tissue((16, 1), &ExplicitParams::default());
     let map = Arc::new(map(&plain));
     let quarter_m = map.edge_m.map(|edge_m| 0.25 * edge_m);
+    let along_m = [quarter_m[0], 0.0];
     let share = |[x_m, y_m]: [f64; 2], depth_m: f64| {
         let (mut tissue, mut reaction) = (plain.clone(), [Reaction::default()]);
         tissue = tissue.with_depth_map(Arc::clone(&map));
@@ -115,7 +116,8 @@ fn estimate_is_larger_between_the_places_of_the_map_at_small_depths_and_at_an_ed
     };
     for (at_m, depth_m, expected) in [
         ([0.0; 2], 2e-3, 0.0052),
-        (quarter_m, 2e-3, 0.0252),
+        (along_m, 2e-3, 0.0252),
+        (quarter_m, 2e-3, 0.0052),
         ([0.0; 2], 1e-3, 0.0058),
         ([0.0375, 0.0], 1e-3, 0.0058 + 0.03 * 13.5 / 16.0),
     ] {

@@ -4,21 +4,13 @@ use super::*;
 use crate::calibration::Calibrated;
 use crate::{built_in_names, load};
 
-fn row(knot: &DepthKnot) -> [f64; 10] {
-    let [node, along, across, middle] = knot.model_m;
-    let [a, b, c, d] = knot.slope;
-    [
-        knot.depth_m,
-        node,
-        along,
-        across,
-        middle,
-        a,
-        b,
-        c,
-        d,
-        knot.doubt,
-    ]
+fn row(knot: &DepthKnot) -> [f64; ROW] {
+    let mut numbers = [knot.depth_m]
+        .into_iter()
+        .chain(knot.model_m)
+        .chain(knot.slope)
+        .chain([knot.doubt]);
+    std::array::from_fn(|_| numbers.next().expect("as many as a row has"))
 }
 
 /// Ball of a session without flags: radius \[m\] and stiffness \[N/m\].
@@ -56,7 +48,7 @@ fn text(scene: &str, entry: &MapEntry) -> String {
         edge_m,
         knots,
     } = entry;
-    let numbers = |knot: &[f64; 10]| knot.map(|number| format!("{number:.8e}")).join(", ");
+    let numbers = |knot: &[f64; ROW]| knot.map(|number| format!("{number:.8e}")).join(", ");
     let knots: String = knots
         .iter()
         .map(|knot| format!("    [{}],\n", numbers(knot)))
@@ -80,7 +72,7 @@ fn shipped_maps_are_those_of_the_scenes() {
     for (shipped, own) in shipped.knots.iter().zip(&own.knots) {
         // forces are in single precision
         for (at, (shipped, own)) in shipped.iter().zip(own).enumerate() {
-            let scale = if at < 9 { own.abs() } else { 1.0 };
+            let scale = if at < ROW - 1 { own.abs() } else { 1.0 };
             assert!((shipped - own).abs() < 1e-3 * scale, "{shipped} {own}");
         }
     }
