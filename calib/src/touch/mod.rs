@@ -344,7 +344,9 @@ fn fit_with_noise_scale(
             (excess * fitted.scale).max(1.0)
         };
         let again = Solver::new(&body, touch, scale).with_trust(BinTrust::Consistent);
-        let again = again.solve(&fitted.point.unknowns, few)?;
+        // other maps are another model
+        let steps_max = if moved { steps_max } else { few };
+        let again = again.solve(&fitted.point.unknowns, steps_max)?;
         let runs = fitted.runs + again.runs;
         fitted = Solution { runs, ..again };
     }
