@@ -128,9 +128,9 @@ impl DepthMap {
         reaction.force_n -= Vec3::new(slopes.x, slopes.y, 1.0 - slopes.z) * up_n;
         reaction.normal = reaction.force_n.try_normalize(0.0).unwrap_or_default();
         let point = self.at(&here_m);
-        // the surface is that of the model, so the ball is deeper in it than the model has it
-        let deeper_m = here_m.z - point.model_m;
-        reaction.penetration_m = (reaction.penetration_m + deeper_m).max(0.0);
+        // the surface is that of the model, so the ball is deeper in it than the model has it; it stays in it
+        let deeper_m = (here_m.z - point.model_m).max(-0.5 * reaction.penetration_m);
+        reaction.penetration_m += deeper_m;
         reaction.proxy_offset_m.z = (reaction.proxy_offset_m.z + deeper_m).max(0.0);
         let squared = point.slopes.z * point.slopes.z;
         let stiffness_npm = squared * reaction.stiffness_npm + point.curvature_pm * up_n;
