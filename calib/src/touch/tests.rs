@@ -88,13 +88,12 @@ fn settings() -> TouchSettings {
 /// A scene with its parameters times factors, and the logarithms of those.
 fn other(scene: &Scene, factors: &[f64]) -> (Scene, Vec<f64>) {
     let logs: Vec<f64> = factors.iter().copied().map(libm::log).collect();
-    (
-        block_model::BlockModel::of_scene(scene, scene.single_map().unwrap())
-            .unwrap()
-            .scene_with(&logs)
-            .unwrap(),
-        logs,
-    )
+    (own_model(scene).scene_with(&logs).unwrap(), logs)
+}
+
+/// Model of a scene with its own map.
+fn own_model(scene: &Scene) -> block_model::BlockModel<'_> {
+    block_model::BlockModel::of_scene(scene, scene.single_map().unwrap()).unwrap()
 }
 
 /// Change of an estimate's logarithm.
@@ -403,9 +402,7 @@ fn mesh_shift_is_reported_beside_the_noise() {
         &[(BOTH[0].0, 0.007), (BOTH[1].0, 0.007)],
         0.5,
     );
-    let finer = block_model::BlockModel::of_scene(&scene, scene.single_map().unwrap())
-        .unwrap()
-        .finer();
+    let finer = own_model(&scene).finer();
     let samples = record(&finer, &path, 11, [0.0, 0.0]);
     let found = identify(
         &scene,

@@ -144,7 +144,7 @@ fn issue_19_plunges_and_diagonal_drives_collapsed_the_tissue() {
             );
             assert_eq!(bench.collapses, 0, "{case}");
             assert!(bench.peak_n < 50.0, "{case}: {} N", bench.peak_n);
-            // the sub-steps of a leap are centimetres: its energy is not resolved
+            // leaps of 15 m/s are not resolved: docs/limits.md
             if speed_mps.is_finite() {
                 assert!(excess_j <= 1e-4 * work_j, "{case}: {excess_j} J");
                 assert!(residual_j < 0.1 * work_j, "{case}: {residual_j} J");

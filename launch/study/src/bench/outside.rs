@@ -87,7 +87,7 @@ pub struct ReferenceRow {
     pub held: bool,
 }
 
-/// Place at which the presses on `layered` are repeated, a quarter of a face from a node along x and an eighth along y \[m\].
+/// Place at which the presses on `layered` are repeated: a quarter of a face from a node along x, an eighth along y \[m\].
 const BETWEEN_M: [f64; 2] = [0.9e-3, 0.45e-3];
 
 /// Parses the reference presses.

@@ -48,7 +48,7 @@ pub struct DepthKnot {
 /// Map from depth to depth in the model, for a ball of one radius and stiffness; the identity without knots.
 ///
 /// Over the faces of the finest grid it varies as the force on the mesh does: by the first harmonic along both axes, and
-/// by the sum of the second ones.
+/// by the second harmonics along both with one amplitude.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DepthMap {
     /// Radius of the ball \[m\].

@@ -2,8 +2,8 @@
 //!
 //! Source: [`palpate_twin::law::viscous`] for the laws, both in the Green strain `E`. The dashpot stress
 //! follows the strain rate, and acts on the hourglass modes too. The branch, deviatoric only, follows its remaining
-//! stress (trapezoidal rule, which dissipates at every step and time constant). Rates refer to the time since the last forces of
-//! a cell, so its memory is `E` at that time. The viscous cells have a separate pass after that of their law:
+//! stress (trapezoidal rule, which dissipates at every step and time constant). Rates refer to the time since the last
+//! forces of a cell, so its memory is `E` at that time. The viscous cells have a separate pass after that of their law:
 //! elastic cells cost nothing more, viscous ones about twice as much (see the bench `explicit`).
 //!
 //! Heat is that of the strain rates when forces are computed, and of the branch by the trapezoidal rule: `r
