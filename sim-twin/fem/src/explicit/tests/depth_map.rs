@@ -180,3 +180,14 @@ fn stiffness_and_proxy_are_those_of_the_mapped_ball() {
         "{found} {expected}"
     );
 }
+
+#[test]
+fn model_depth_is_that_of_the_knot_at_each_place_of_a_face() {
+    let map = map(&tissue((8, 1), &ExplicitParams::default()));
+    let places = [[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5], [0.25, 0.25]];
+    for ([x, y], expected_m) in places.into_iter().zip(map.knots[0].model_m) {
+        let at_m = Vec3::new(x * map.edge_m[0], y * map.edge_m[1], 7e-3);
+        let model_m = 8e-3 - map.in_model(&ball(at_m), 0.0).position_m.z;
+        assert!((model_m - expected_m).abs() < 1e-9, "{x} {y}: {model_m}");
+    }
+}
