@@ -28,6 +28,7 @@ use crate::guard::MasterGuardParams;
 use crate::limit_cycle::{HandSample, LimitCycleDetector};
 use crate::paid_force::ForcePayment;
 use crate::predict::{PredictParams, RemoteReport, TwinPrediction, TwinPredictor};
+use crate::steady_motion::SteadyMotion;
 
 /// Parameters of the operator's side.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -69,6 +70,8 @@ pub struct MasterState {
     method: MasterEnd,
     schedule: CouplingSchedule,
     position_m: Axes,
+    /// The handle's motion without the steps of its encoders.
+    steady: SteadyMotion,
     written_n: Axes,
     /// Position up to which the last force was held \[m\].
     force_end_m: Axes,
@@ -255,6 +258,7 @@ impl MasterState {
         }
         self.force_end_m = reading.force_released_m.unwrap_or(reading.position_m);
         let passed_s = self.passed_s(inputs);
+        self.steady.read(&reading, &self.caps.resolution_m, passed_s);
         for axis in 0..AXES {
             let from_m = if self.has_position {
                 self.position_m[axis]
@@ -355,7 +359,12 @@ impl MasterState {
         let is_editable = predictor.edits().is_some();
         // while the force fades, the instrument does nothing; tools are swapped in every mode
         let faded = self.fault || context.force_fades();
-        let handle = predictor.take_reading(reading, faded);
+        let steady = HandleReading {
+            position_m: self.steady.position_m(),
+            velocity_mps: self.steady.velocity_mps(),
+            ..*reading
+        };
+        let handle = predictor.take_reading(&steady, faded);
         if !context.coupling.needs_twin() && context.coupling.switch.is_empty() && !is_editable {
             return no_prediction;
         }
@@ -513,6 +522,17 @@ impl MasterState {
             tank: &self.tank,
             port_axes,
         };
+        let shared = report.frame(self.sequence);
+        // a robot that follows the hand, and not a wave, need not follow the steps of its encoders
+        let led = if coupling.mode.renders_twin() {
+            HapticFrame {
+                position_m: self.steady.position_m(),
+                velocity_mps: self.steady.velocity_mps(),
+                ..shared
+            }
+        } else {
+            shared
+        };
         let frame = HapticFrame {
             impedance_epoch: self.schedule.epoch,
             flags,
@@ -520,7 +540,7 @@ impl MasterState {
             wave_integral: *self.method.wave_integral(),
             edit_batches: self.edit_batches(),
             topology: self.topology(),
-            ..report.frame(self.sequence)
+            ..led
         };
         MasterOutputs {
             force_on_hand_n: self.written_n.map(|force| -force),
