@@ -148,7 +148,23 @@ pub struct TwinPrediction {
     pub links_cut: i64,
 }
 
+/// Force on the twin that counts as a whole contact \[N\]: a friction of the channel must not be felt as tissue.
+const WHOLE_CONTACT_N: f64 = 0.15;
+
 impl TwinPrediction {
+    /// Contact of the tool with the twin, 0 in air to 1 from a small force on.
+    #[must_use]
+    pub(crate) fn twin_contact(&self) -> f64 {
+        let [x, y, z, _] = self.twin_force_n;
+        let force_n = Vec3::new(x, y, z).norm();
+        // a comparison with not-a-number is false
+        if force_n < WHOLE_CONTACT_N {
+            force_n / WHOLE_CONTACT_N
+        } else {
+            1.0
+        }
+    }
+
     /// Energy that the rendered model may return along one axis \[J\]: the twin's energy without that of an edge times the
     /// factor, plus that of the edge, divided in proportion to the squares of the force. It includes the energy of a
     /// parked tool, which can return through the tissue to the hand.

@@ -13,7 +13,7 @@ use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::energy_tank::ForceHold;
 use palpate_transport::coupling::{
     CommandedForce, CouplingInputs, CouplingParams, EnergyTank, HandleAxis, MasterEnd, Mode,
-    TwinInputs,
+    PRESLIDING_M, TwinInputs,
 };
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::trace::{EventFlags, Side, TickRecord};
@@ -66,6 +66,8 @@ pub struct MasterState {
     /// Velocity of the handle, smoothed for the friction that fills a tank and for the damping that repays a
     /// negative level \[m/s\].
     smooth_velocity_mps: Axes,
+    /// Dry friction against the last motion, by axis, see [`HandleAxis::sliding`].
+    sliding: Axes,
     tank: EnergyTank,
     method: MasterEnd,
     schedule: CouplingSchedule,
@@ -258,7 +260,15 @@ impl MasterState {
         }
         self.force_end_m = reading.force_released_m.unwrap_or(reading.position_m);
         let passed_s = self.passed_s(inputs);
-        self.steady.read(&reading, &self.caps.resolution_m, passed_s);
+        let before_m = self.steady.position_m();
+        self.steady
+            .read(&reading, &self.caps.resolution_m, passed_s);
+        if self.has_position {
+            let slid_m = self.steady.position_m().into_iter().zip(before_m);
+            for (sliding, (now_m, before_m)) in self.sliding.iter_mut().zip(slid_m) {
+                *sliding = (*sliding + (now_m - before_m) / PRESLIDING_M).clamp(-1.0, 1.0);
+            }
+        }
         for axis in 0..AXES {
             let from_m = if self.has_position {
                 self.position_m[axis]
@@ -469,6 +479,8 @@ impl MasterState {
             position_m: reading.position_m[axis],
             velocity_mps: reading.velocity_mps[axis],
             smoothed_mps: self.smooth_velocity_mps[axis],
+            sliding: self.sliding[axis],
+            contact: prediction.twin_contact(),
             last_force_n: self.written_n[axis],
             twin_force_n: prediction.force_n[axis],
             twin_energy_j: prediction.stored_j(axis),

@@ -143,6 +143,10 @@ pub struct TwinInputs<'a> {
     pub force_jumps: bool,
 }
 
+/// Motion over which a dry friction turns from one direction to the other, half of it \[m\]: more than the tremor of a
+/// hand, which then costs nothing (presliding, Dahl 1968).
+pub const PRESLIDING_M: f64 = 5e-4;
+
 /// One axis of the handle.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HandleAxis {
@@ -154,6 +158,10 @@ pub struct HandleAxis {
     pub velocity_mps: f64,
     /// Velocity smoothed for a friction, which must not oscillate in a resting hand \[m/s\].
     pub smoothed_mps: f64,
+    /// Fraction of a dry friction against the last motion, -1 to 1: it turns over [`PRESLIDING_M`].
+    pub sliding: f64,
+    /// Contact of the tool with the twin, 0 in air to 1 for a force that hides no friction.
+    pub contact: f64,
     /// Port force that was commanded last \[N\].
     pub last_force_n: f64,
     /// Corrected force of the twin on the tool \[N\]; 0 without a twin.

@@ -8,7 +8,7 @@
 
 use super::auto::Blend;
 use super::method::{EnergyTransfer, MasterPort, Method, SlavePort};
-use super::robot_tank::{charging_force_n, charging_friction_n, offer, return_surplus};
+use super::robot_tank::{charging_force_n, charging_friction_with_twin_n, offer, return_surplus};
 use super::wave_filter::LowPass;
 use super::{CouplingInputs, ForceDemand, TwinInputs, VelocityDemand};
 use crate::AXES;
@@ -66,7 +66,7 @@ impl Method for Mmt {
         });
         let own_n = charging_force_n(port.level_j, CONTACT_RESERVE_J, most_n, handle.smoothed_mps);
         ForceDemand::from_force(
-            larger_magnitude(charging_friction_n(port, most_n), own_n) - tissue_n,
+            larger_magnitude(charging_friction_with_twin_n(port, most_n), own_n) - tissue_n,
         )
     }
 

@@ -70,8 +70,8 @@ pub(crate) use method::FeedbackKind;
 pub use energy_tank::EnergyTank;
 pub use master_end::{CommandedForce, MasterEnd};
 pub use method::{
-    CouplingInputs, ForceDemand, HandleAxis, PdController, RobotAxis, SlavePortMotion, TwinInputs,
-    VelocityDemand,
+    CouplingInputs, ForceDemand, HandleAxis, PRESLIDING_M, PdController, RobotAxis,
+    SlavePortMotion, TwinInputs, VelocityDemand,
 };
 pub use mode::Mode;
 pub use mode_switch::ModeSchedule;

@@ -10,12 +10,26 @@ use super::method::{EnergyTransfer, MasterPort};
 /// stable on a light handle at 1 kHz with a filtered velocity.
 const CHARGING_MPS: f64 = 0.02;
 
+/// Part of the target of the slave's tank up to which a contact fills it: friction on the twin would be felt as tissue.
+const CONTACT_SHARE: f64 = 1.0 / 3.0;
+
 /// Friction that fills the slave's tank while it is low \[N\].
 pub(super) fn charging_friction_n(port: &MasterPort<'_>, n_max: f64) -> f64 {
     let (inputs, handle) = (port.inputs, port.handle);
     let tank_j = inputs.newest.tank_j[handle.axis];
     let target_j = inputs.params.tank_target_j;
     charging_force_n(tank_j, target_j, n_max, handle.smoothed_mps)
+}
+
+/// As [`charging_friction_n`], for a hand with a twin. In air it is a dry friction, because a hand that palpates is so
+/// slow that a damper would not fill the tank. In contact it is a damper, and fills the tank only to a part.
+pub(super) fn charging_friction_with_twin_n(port: &MasterPort<'_>, n_max: f64) -> f64 {
+    let (inputs, handle) = (port.inputs, port.handle);
+    let tank_j = inputs.newest.tank_j[handle.axis];
+    let target_j = inputs.params.tank_target_j;
+    let dry_n = n_max * need(tank_j, target_j) * handle.sliding;
+    let damping_n = charging_force_n(tank_j, CONTACT_SHARE * target_j, n_max, handle.smoothed_mps);
+    dry_n + handle.contact * (damping_n - dry_n)
 }
 
 /// Offers the slave's tank the energy that the master does not need for `stored_j` \[J\].
@@ -38,11 +52,15 @@ pub(super) fn return_surplus(outgoing: &mut EnergyTransfer<'_>) {
 /// target \[N\] (E9). It is a friction and not a damper (ours), so that slow and fast hands pay alike per
 /// distance. `tank_j` is the newest reported level of the tank.
 pub(super) fn charging_force_n(tank_j: f64, target_j: f64, n_max: f64, velocity_mps: f64) -> f64 {
+    n_max * need(tank_j, target_j) * (velocity_mps / CHARGING_MPS).clamp(-1.0, 1.0)
+}
+
+/// Fraction of the target that a tank lacks, 0 to 1; 0 without a target.
+fn need(tank_j: f64, target_j: f64) -> f64 {
     if target_j <= 0.0 {
         return 0.0;
     }
-    let need = ((target_j - tank_j) / target_j).clamp(0.0, 1.0);
-    n_max * need * (velocity_mps / CHARGING_MPS).clamp(-1.0, 1.0)
+    ((target_j - tank_j) / target_j).clamp(0.0, 1.0)
 }
 
 /// Energy that the master offers the slave's tank in one tick \[J\]: all that its own tank holds beyond
