@@ -11,6 +11,7 @@
 
 pub mod closed_form;
 pub mod conclusion;
+mod direct_touch;
 mod failure;
 pub mod identify;
 pub mod live;

@@ -1,16 +1,14 @@
 //! Ground truth of a simulation: true stiffness, lumps and delays.
 //!
-//! Source: ours. The stiffness under the probe is that of a slow press on a copy of the remote tissue, with the tool
-//! that touched it, to the depth that the operator's hand would reach on the tissue itself. Tissue is not linear, so a
-//! stiffness belongs to a depth; a depth that depended on the channel would give another truth in every mode. The
-//! delay of a frame is counted in ticks, without any clock.
+//! Source: ours. The stiffness under the probe is that of the operator's own presses on the remote tissue itself, without
+//! a channel ([`direct_touch`](crate::direct_touch)). Tissue is not linear, so a stiffness belongs to a depth; a depth
+//! that depended on the channel would give another truth in every mode. The delay of a frame is counted in ticks,
+//! without any clock.
 
 use palpate_geometry::mesh::bounds_m;
 use palpate_master::device::HandleKind;
-use palpate_master::device::palpation::PalpationParams;
 use palpate_master::device::script::ScriptParams;
-use palpate_master::predict::ToolShape;
-use palpate_scene::{Block, PressStiffness, Scene, SceneBody, SceneError, VoxelBlock};
+use palpate_scene::{Block, Scene, SceneBody, VoxelBlock};
 use palpate_session::config::{Config, ConfigError};
 use palpate_session::lab;
 use palpate_session::stat::{percentile, upper_median};
@@ -19,19 +17,11 @@ use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_twin::{Reaction, Vec3};
 
+use crate::direct_touch;
+use crate::metrics::press;
 use crate::metrics::{OnewayTruth, SessionFacts, Site};
 use crate::report::ExplorationScene;
 use crate::summary::TwinSummary;
-
-/// Least depth at which the true stiffness is taken \[m\], if the hand would reach less.
-const DEPTH_MIN_M: f64 = 1e-3;
-
-/// Presses that find the depth at which hand and tissue balance. Each begins with the secant of the previous one, and
-/// the secant changes slowly with depth: on the built-in scenes the third depth is within 1 % of the tenth.
-const BALANCES: usize = 3;
-
-/// Site in the middle of the patch, whose balance gives the depth for all sites.
-const MIDDLE: u16 = 5;
 
 /// Returns the sites that `master` has pressed, with their true stiffness; none without a palpation.
 ///
@@ -53,7 +43,7 @@ pub fn sites(config: &Config, master: &[TickRecord]) -> Result<Vec<Site>, Config
             site.true_npm = stiffness.parse().ok();
         }
     } else if config.tissue != "free" && !sites.is_empty() {
-        press_sites(config, palpation, &mut sites)?;
+        press_sites(config, &mut sites)?;
     }
     Ok(sites)
 }
@@ -102,13 +92,9 @@ pub(crate) fn scene_with_tool(
     Ok(scene.with_tool(predict.tool_radius_m, predict.tool_stiffness_npm))
 }
 
-/// Presses a copy of the remote tissue at every site, all to one depth.
-fn press_sites(
-    config: &Config,
-    palpation: &PalpationParams,
-    sites: &mut [Site],
-) -> Result<(), ConfigError> {
-    let scene = scene_with_tool(config, &config.tissue, "tissue")?;
+/// Presses a copy of the remote tissue at every site as the operator does without a channel.
+fn press_sites(config: &Config, sites: &mut [Site]) -> Result<(), ConfigError> {
+    let scene = lab::load_scene(&config.tissue, "tissue")?;
     for site in sites.iter_mut() {
         let [x_m, y_m] = site.place_m;
         site.over_lump = scene.lumps.iter().any(|lump| {
@@ -116,48 +102,15 @@ fn press_sites(
             dx * dx + dy * dy < lump.radius_m * lump.radius_m
         });
     }
-    // presses are those of a ball
-    if config.master.predict.tool_shape != ToolShape::Ball {
-        return Ok(());
-    }
-    let hand_npm = config.operator.grip.hand().stiffness_npm;
-    let places: Vec<[f64; 2]> = sites.iter().map(|site| site.place_m).collect();
-    // a scene that was built for the session can be built again; otherwise the stiffness is unknown
-    let presses = hand_depth_m(&scene, palpation, hand_npm)
-        .and_then(|depth_m| scene.press_stiffness(&places, depth_m))
-        .unwrap_or_default();
-    for (site, press) in sites.iter_mut().zip(presses) {
-        site.true_npm = valid_stiffness_npm(&press);
+    let last_phase = sites.iter().map(|site| site.phase).max().unwrap_or(0);
+    let records = direct_touch::touch(config, last_phase)?;
+    let presses = press::presses(&records);
+    for site in sites.iter_mut() {
+        // a press beside the block touches nothing, and collapsed tissue does not push back: neither is a stiffness
+        let last = presses.iter().rev().find(|press| press.phase == site.phase);
+        site.true_npm = last.and_then(|press| Some(press.fit.ok()?.stiffness_npm));
     }
     Ok(())
-}
-
-/// Stiffness of a press that touched tissue. A press beside the block touches nothing, and collapsed tissue does not
-/// push back: neither is a stiffness.
-fn valid_stiffness_npm(press: &PressStiffness) -> Option<f64> {
-    let valid = |value: f64| value.is_finite() && value > 0.0;
-    (valid(press.force_n) && valid(press.chord_npm)).then_some(press.chord_npm)
-}
-
-/// Depth to which the hand presses the tissue itself, without a network \[m\]: the balance between the spring of the
-/// hand, pulled to the intended depth, and the tissue in the middle of the patch.
-fn hand_depth_m(
-    scene: &Scene,
-    palpation: &PalpationParams,
-    hand_npm: f64,
-) -> Result<f64, SceneError> {
-    let middle_m = palpation.site_m(MIDDLE);
-    // the script counts from its own tool's first contact
-    let intended_m = palpation.press_depth_m + scene.tool_radius_m - palpation.tool_radius_m;
-    let mut depth_m = 0.5 * intended_m;
-    for _ in 0..BALANCES {
-        depth_m = depth_m.max(DEPTH_MIN_M);
-        let press = scene.press_stiffness(&[middle_m], depth_m)?;
-        let secant_npm = press.first().map_or(0.0, |press| press.secant_npm);
-        let share = hand_npm / (hand_npm + secant_npm.max(0.0));
-        depth_m = intended_m * if share.is_finite() { share } else { 0.0 };
-    }
-    Ok(depth_m.max(DEPTH_MIN_M))
 }
 
 /// Remarks on sites without a meaningful true stiffness: places outside the block of remote tissue or of its fine
@@ -193,10 +146,8 @@ pub fn remarks(config: &Config, sites: &[Site]) -> Result<Vec<String>, ConfigErr
         "outside the fine zone of {name}; cells are coarser there, so the stiffness depends on the \
          mesh."
     );
-    let unknown = match config.master.predict.tool_shape {
-        ToolShape::Ball => "a slow press met no force, so their true stiffness is not known.",
-        _ => "the true stiffness is computed for a ball only.",
-    };
+    let unknown =
+        "the hand met no force that a stiffness explains, so their true stiffness is not known.";
     let remarks = [
         list(&outside, nowhere),
         list(&coarse, rough),
@@ -463,7 +414,10 @@ mod tests {
         aside.place_m = [0.03, 0.0];
         middle.true_npm = None;
         let found = remarks(&config, &[middle, aside]).expect("a scene");
-        let parts = ["Sites 9: outside the fine zone", "Sites 5, 9: a slow press"];
+        let parts = [
+            "Sites 9: outside the fine zone",
+            "Sites 5, 9: the hand met no force",
+        ];
         assert!(
             found.len() == 2
                 && found
@@ -472,36 +426,21 @@ mod tests {
                     .all(|(text, part)| text.starts_with(part)),
             "{found:?}"
         );
-        for (force_n, chord_npm) in [
-            (0.0, 5.0),
-            (1.0, -0.1),
-            (f64::NAN, 5.0),
-            (1.0, f64::INFINITY),
-        ] {
-            let press = PressStiffness {
-                force_n,
-                secant_npm: 1.0,
-                chord_npm,
-            };
-            assert_eq!(valid_stiffness_npm(&press), None);
-        }
     }
 
+    /// On tissue whose stiffness hardly depends on depth, the regression and a chord agree.
     #[test]
-    fn hand_and_tissue_balance_at_the_depth_of_the_truth() {
-        let scene = lab::load_scene("sheet", "tissue").expect("built in");
-        let palpation = PalpationParams::default();
-        let depth_m = hand_depth_m(&scene, &palpation, 300.0).expect("can be built");
-        let press = scene
-            .press_stiffness(&[[0.0; 2]], depth_m)
-            .expect("can be built")[0];
-        let hand_n = 300.0 * (palpation.press_depth_m - depth_m);
-        assert!(
-            (press.force_n / hand_n - 1.0).abs() < 0.03,
-            "{depth_m} m: {press:?}, {hand_n} N"
-        );
-        // without a hand
-        assert_eq!(hand_depth_m(&scene, &palpation, 0.0), Ok(DEPTH_MIN_M));
+    fn truth_of_the_sheet_is_the_stiffness_of_a_slow_press() {
+        let config = Config {
+            tissue: "sheet".into(),
+            ..Config::default()
+        };
+        let found = sites(&config, &[pressed(1)]).expect("a scene")[0];
+        let scene = scene_with_tool(&config, "sheet", "tissue").expect("built in");
+        let press = scene.press_stiffness(&[found.place_m], 5e-3);
+        let slow_npm = press.expect("can be built")[0].chord_npm;
+        let share = found.true_npm.expect("pressed") / slow_npm;
+        assert!((share - 1.0).abs() < 0.02, "{found:?}, {slow_npm} N/m");
     }
 
     #[test]
