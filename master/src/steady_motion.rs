@@ -86,3 +86,88 @@ fn slope_mps(at_m: f64, before_m: &[f64; WINDOW], spans_s: &[f64], step_m: f64) 
     }
     found_mps
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STEP_M: f64 = 3e-5;
+    const TICK_S: f64 = 1e-3;
+
+    fn read(steady: &mut SteadyMotion, z_m: f64, step_m: f64) -> (f64, f64) {
+        let reading = HandleReading {
+            position_m: [0.0, 0.0, z_m, 0.0],
+            velocity_mps: [0.0, 0.0, 0.7, 0.0],
+            ..HandleReading::default()
+        };
+        steady.read(&reading, &[step_m; AXES], TICK_S);
+        (steady.position_m()[2], steady.velocity_mps()[2])
+    }
+
+    #[test]
+    fn resting_hand_between_two_counts_moves_nothing() {
+        let mut steady = SteadyMotion::default();
+        let places_m: Vec<_> = (0..200)
+            .map(|tick| read(&mut steady, STEP_M * f64::from(tick / 4 % 2), STEP_M))
+            .collect();
+        for pair in places_m[40..].windows(2) {
+            assert_eq!(pair[0].0, pair[1].0);
+            assert!(pair[1].1.abs() < 2.5e-3, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn velocity_is_that_of_the_hand_at_any_speed() {
+        for speed_mps in [0.002, 0.02, 0.2] {
+            let mut steady = SteadyMotion::default();
+            let mut found = (0.0, 0.0);
+            for tick in 0..100 {
+                let z_m = speed_mps * TICK_S * f64::from(tick);
+                found = read(&mut steady, (z_m / STEP_M).round() * STEP_M, STEP_M);
+            }
+            let z_m = speed_mps * TICK_S * 99.0;
+            assert!(
+                (found.0 - z_m).abs() <= 1.01 * STEP_M,
+                "{speed_mps}: {found:?}"
+            );
+            assert!(
+                (found.1 - speed_mps).abs()
+                    <= 2.0 * STEP_M / (16.0 * TICK_S).min(STEP_M / speed_mps * 4.0),
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn fast_start_is_not_delayed() {
+        let mut steady = SteadyMotion::default();
+        for _ in 0..50 {
+            read(&mut steady, 0.0, STEP_M);
+        }
+        let (_, mps) = read(&mut steady, 2e-4, STEP_M);
+        assert!((mps - 0.2).abs() < 1e-9, "{mps}");
+    }
+
+    #[test]
+    fn device_without_counts_keeps_its_own_motion() {
+        let mut steady = SteadyMotion::default();
+        read(&mut steady, 0.0, 0.0);
+        assert_eq!(read(&mut steady, 0.01, 0.0), (0.01, 0.7));
+    }
+
+    proptest! {
+        /// The position is never farther than half a count from the reading, and both are finite.
+        #[test]
+        fn position_stays_within_half_a_count(leaps in proptest::collection::vec(-20_i32..20, 1..100)) {
+            let (mut steady, mut count) = (SteadyMotion::default(), 0);
+            for leap in leaps {
+                count += leap;
+                let z_m = STEP_M * f64::from(count);
+                let (at_m, mps) = read(&mut steady, z_m, STEP_M);
+                prop_assert!((at_m - z_m).abs() <= 0.5 * STEP_M * (1.0 + 1e-9));
+                prop_assert!(mps.is_finite());
+            }
+        }
+    }
+}

@@ -84,7 +84,9 @@ fn surplus_j(tank_j: f64, target_j: f64, surplus_per_s: f64, dt_s: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CouplingInputs, CouplingParams, HandleAxis};
     use super::*;
+    use crate::HapticFrame;
 
     #[test]
     fn slave_tank_is_filled_to_its_target_and_returns_a_surplus() {
@@ -101,5 +103,51 @@ mod tests {
         assert_eq!(offer_j(0.02, f64::NAN, 0.01, 0.03), 0.0);
         assert_eq!(surplus_j(0.04, 0.03, 5.0, 1e-3), 0.0);
         assert!((surplus_j(0.055, 0.03, 5.0, 1e-3) - 5e-5).abs() < 1e-15);
+    }
+
+    fn friction_n(contact: f64, tank_j: f64, sliding: f64, smoothed_mps: f64) -> f64 {
+        let params = CouplingParams::default();
+        let mut newest = HapticFrame::default();
+        newest.tank_j[2] = tank_j;
+        let inputs = CouplingInputs {
+            params: &params,
+            impedance_nspm: 10.0,
+            newest: &newest,
+            fresh: true,
+            round_trip_s: 0.1,
+            dt_s: 1e-3,
+        };
+        let handle = HandleAxis {
+            axis: 2,
+            sliding,
+            smoothed_mps,
+            contact,
+            ..HandleAxis::default()
+        };
+        let port = MasterPort {
+            inputs: &inputs,
+            handle: &handle,
+            spacing: Default::default(),
+            level_j: 0.0,
+            blade_energy_j: 0.0,
+        };
+        charging_friction_with_twin_n(&port, 0.3)
+    }
+
+    /// A hand at 5 mm/s filled the tank by a damper, with a quarter of the force, and in 300 s the robot stopped.
+    #[test]
+    fn issue_slow_hand_did_not_fill_the_slave_tank() {
+        assert_eq!(friction_n(0.0, 0.0, -1.0, -0.005), -0.3);
+        assert_eq!(friction_n(0.0, 0.03, -1.0, -0.005), 0.0);
+        // where the hand turns, the friction does not leap
+        assert_eq!(friction_n(0.0, 0.0, 0.1, 0.005), 0.03);
+    }
+
+    #[test]
+    fn friction_yields_to_tissue_while_the_tank_lasts() {
+        assert_eq!(friction_n(1.0, 0.0101, -1.0, -0.1), 0.0);
+        assert!((friction_n(1.0, 0.005, -1.0, -0.1) + 0.15).abs() < 1e-12);
+        let half_n = friction_n(0.5, 0.015, -1.0, -0.1);
+        assert!((half_n + 0.075).abs() < 1e-12, "{half_n}");
     }
 }
