@@ -13,7 +13,7 @@ mod guard;
 mod limit_cycle;
 mod paid_force;
 pub mod predict;
-mod steady_motion;
+pub mod steady_motion;
 mod tick;
 
 pub use tick::{MasterOutputs, MasterParams, MasterState, tick};

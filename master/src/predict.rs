@@ -148,20 +148,15 @@ pub struct TwinPrediction {
     pub links_cut: i64,
 }
 
-/// Force on the twin that counts as a whole contact \[N\]: a friction of the channel must not be felt as tissue.
-const WHOLE_CONTACT_N: f64 = 0.15;
-
 impl TwinPrediction {
-    /// Contact of the tool with the twin, 0 in air to 1 from a small force on.
+    /// Magnitude of the rendered force: of x, y and z together, or of the gripper \[N\].
     #[must_use]
-    pub(crate) fn twin_contact(&self) -> f64 {
-        let [x, y, z, _] = self.twin_force_n;
-        let force_n = Vec3::new(x, y, z).norm();
-        // a comparison with not-a-number is false
-        if force_n < WHOLE_CONTACT_N {
-            force_n / WHOLE_CONTACT_N
+    pub(crate) fn contact_n(&self, axis: usize) -> f64 {
+        let [x, y, z, grip] = self.force_n;
+        if axis < 3 {
+            Vec3::new(x, y, z).norm()
         } else {
-            1.0
+            grip.abs()
         }
     }
 

@@ -6,12 +6,16 @@
 //! adaptive windowing, end-fit, Janabi-Sharifi, Hayward and Chen (2000): the slope over the longest window in which a
 //! line meets all readings within a count. Fast motion has a window of one reading, so it is not delayed.
 
-use palpate_transport::{AXES, Axes};
+use palpate_transport::{AXES, Axes, Time};
+use palpate_twin::Instrument;
 
 use crate::device::HandleReading;
 
 /// Most readings of a window: at 1 kHz it delays the velocity of a slow hand by 8 ms.
 const WINDOW: usize = 16;
+
+/// Longest time between two readings of a window \[s\]; after a longer one a new window begins.
+const SPAN_S_MAX: f64 = 0.02;
 
 /// Readings of one axis and what was made of them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -26,29 +30,43 @@ struct AxisWindow {
 
 /// Steady motion of all axes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct SteadyMotion {
+pub struct SteadyMotion {
     axes: [AxisWindow; AXES],
     /// Time from each reading of the windows to the next \[s\].
     spans_s: [f64; WINDOW],
     /// Number of readings before the newest.
     count: usize,
+    last_read: Option<Time>,
 }
 
 impl SteadyMotion {
-    /// Takes the next reading of a device with steps of `resolution_m` \[m\], `passed_s` \[s\] after the last one. An axis
-    /// without steps keeps the reading's own motion.
-    pub(crate) fn read(&mut self, reading: &HandleReading, resolution_m: &Axes, passed_s: f64) {
+    /// Takes the next reading at `now`, of a device with steps of `resolution_m` \[m\]. An axis without steps keeps the
+    /// reading's own motion. A reading that is not plausible stops the motion.
+    pub fn read(&mut self, reading: &HandleReading, resolution_m: &Axes, now: Time) {
+        if !reading.is_plausible() {
+            self.count = 0;
+            self.axes
+                .iter_mut()
+                .for_each(|axis| axis.velocity_mps = 0.0);
+            return;
+        }
+        let span_s = self.last_read.map_or(0.0, |last| (now - last).s());
+        self.last_read = Some(now);
+        if !(f64::MIN_POSITIVE..=SPAN_S_MAX).contains(&span_s) {
+            self.count = 0;
+        }
         self.spans_s.copy_within(..WINDOW - 1, 1);
-        self.spans_s[0] = passed_s;
+        self.spans_s[0] = span_s;
         let spans_s = &self.spans_s[..self.count];
         for (index, axis) in self.axes.iter_mut().enumerate() {
             let (at_m, step_m) = (reading.position_m[index], resolution_m[index]);
-            if self.count == 0 || step_m <= 0.0 {
-                (axis.position_m, axis.velocity_mps) = (at_m, reading.velocity_mps[index]);
-            } else {
+            // not-a-number counts as no steps
+            if self.count > 0 && step_m > 0.0 {
                 let play_m = 0.5 * step_m;
                 axis.position_m = axis.position_m.clamp(at_m - play_m, at_m + play_m);
                 axis.velocity_mps = slope_mps(at_m, &axis.before_m, spans_s, step_m);
+            } else {
+                (axis.position_m, axis.velocity_mps) = (at_m, reading.velocity_mps[index]);
             }
             axis.before_m.copy_within(..WINDOW - 1, 1);
             axis.before_m[0] = at_m;
@@ -57,13 +75,29 @@ impl SteadyMotion {
     }
 
     /// Position \[m\].
-    pub(crate) fn position_m(&self) -> Axes {
+    #[must_use]
+    pub fn position_m(&self) -> Axes {
         self.axes.map(|axis| axis.position_m)
     }
 
     /// Velocity \[m/s\].
-    pub(crate) fn velocity_mps(&self) -> Axes {
+    #[must_use]
+    pub fn velocity_mps(&self) -> Axes {
         self.axes.map(|axis| axis.velocity_mps)
+    }
+
+    /// The reading with this motion. An instrument acts where the device is, so its reading is returned as it is.
+    #[must_use]
+    pub fn of(&self, reading: &HandleReading) -> HandleReading {
+        if reading.instrument == Instrument::Blunt {
+            HandleReading {
+                position_m: self.position_m(),
+                velocity_mps: self.velocity_mps(),
+                ..*reading
+            }
+        } else {
+            *reading
+        }
     }
 }
 
@@ -79,7 +113,7 @@ fn slope_mps(at_m: f64, before_m: &[f64; WINDOW], spans_s: &[f64], step_m: f64) 
             back_s += spans_s[k];
             (at_m - slope_mps * back_s - before_m[k]).abs() <= step_m
         });
-        if last > 0 && !meets {
+        if !meets {
             break;
         }
         found_mps = slope_mps;
@@ -95,76 +129,100 @@ mod tests {
     const STEP_M: f64 = 3e-5;
     const TICK_S: f64 = 1e-3;
 
-    fn read(steady: &mut SteadyMotion, z_m: f64, step_m: f64) -> (f64, f64) {
-        let reading = HandleReading {
-            position_m: [0.0, 0.0, z_m, 0.0],
-            velocity_mps: [0.0, 0.0, 0.7, 0.0],
-            ..HandleReading::default()
-        };
-        steady.read(&reading, &[step_m; AXES], TICK_S);
-        (steady.position_m()[2], steady.velocity_mps()[2])
+    /// A device of one moving axis that is read at 1 kHz.
+    #[derive(Default)]
+    struct Device {
+        steady: SteadyMotion,
+        tick: i64,
+    }
+
+    impl Device {
+        fn read(&mut self, z_m: f64, step_m: f64) -> (f64, f64) {
+            let reading = HandleReading {
+                position_m: [0.0, 0.0, z_m, 0.0],
+                velocity_mps: [0.0, 0.0, 0.7, 0.0],
+                ..HandleReading::default()
+            };
+            self.tick += 1;
+            let now = Time(self.tick * 1_000_000);
+            self.steady.read(&reading, &[step_m; AXES], now);
+            (self.steady.position_m()[2], self.steady.velocity_mps()[2])
+        }
     }
 
     #[test]
-    fn resting_hand_between_two_counts_moves_nothing() {
-        let mut steady = SteadyMotion::default();
-        let places_m: Vec<_> = (0..200)
-            .map(|tick| read(&mut steady, STEP_M * f64::from(tick / 4 % 2), STEP_M))
+    fn alternating_count_moves_no_position_and_little_velocity() {
+        let mut device = Device::default();
+        let found: Vec<_> = (0..200)
+            .map(|tick| device.read(STEP_M * f64::from(tick / 4 % 2), STEP_M))
             .collect();
-        for pair in places_m[40..].windows(2) {
+        for pair in found[40..].windows(2) {
             assert_eq!(pair[0].0, pair[1].0);
+            // a difference of two readings is 30 mm/s
             assert!(pair[1].1.abs() < 2.5e-3, "{pair:?}");
         }
     }
 
     #[test]
     fn velocity_is_that_of_the_hand_at_any_speed() {
-        for speed_mps in [0.002, 0.02, 0.2] {
-            let mut steady = SteadyMotion::default();
-            let mut found = (0.0, 0.0);
-            for tick in 0..100 {
+        for speed_mps in [0.005, 0.02, 0.2] {
+            let mut device = Device::default();
+            let (mut at_m, mut mean_mps) = (0.0, 0.0);
+            for tick in 0..200 {
                 let z_m = speed_mps * TICK_S * f64::from(tick);
-                found = read(&mut steady, (z_m / STEP_M).round() * STEP_M, STEP_M);
+                let (found_m, mps) = device.read((z_m / STEP_M).round() * STEP_M, STEP_M);
+                at_m = found_m;
+                mean_mps += if tick < 100 { 0.0 } else { mps / 100.0 };
             }
-            let z_m = speed_mps * TICK_S * 99.0;
-            assert!(
-                (found.0 - z_m).abs() <= 1.01 * STEP_M,
-                "{speed_mps}: {found:?}"
-            );
-            assert!(
-                (found.1 - speed_mps).abs()
-                    <= 2.0 * STEP_M / (16.0 * TICK_S).min(STEP_M / speed_mps * 4.0),
-                "{found:?}"
-            );
+            let z_m = speed_mps * TICK_S * 199.0;
+            assert!((at_m - z_m).abs() <= 1.01 * STEP_M, "{speed_mps}: {at_m}");
+            let share = mean_mps / speed_mps;
+            assert!((share - 1.0).abs() < 0.1, "{speed_mps}: {share}");
         }
     }
 
     #[test]
     fn fast_start_is_not_delayed() {
-        let mut steady = SteadyMotion::default();
+        let mut device = Device::default();
         for _ in 0..50 {
-            read(&mut steady, 0.0, STEP_M);
+            device.read(0.0, STEP_M);
         }
-        let (_, mps) = read(&mut steady, 2e-4, STEP_M);
+        let (_, mps) = device.read(2e-4, STEP_M);
         assert!((mps - 0.2).abs() < 1e-9, "{mps}");
     }
 
     #[test]
     fn device_without_counts_keeps_its_own_motion() {
-        let mut steady = SteadyMotion::default();
-        read(&mut steady, 0.0, 0.0);
-        assert_eq!(read(&mut steady, 0.01, 0.0), (0.01, 0.7));
+        for step_m in [0.0, f64::NAN] {
+            let mut device = Device::default();
+            device.read(0.0, step_m);
+            assert_eq!(device.read(0.01, step_m), (0.01, 0.7));
+        }
+    }
+
+    #[test]
+    fn implausible_reading_stops_and_restarts_the_window() {
+        let mut device = Device::default();
+        device.read(f64::NAN, STEP_M);
+        // the first usable reading is no leap from 0
+        assert_eq!(device.read(0.03, STEP_M), (0.03, 0.7));
+        for tick in 1..50 {
+            device.read(0.03 + 2e-4 * f64::from(tick), STEP_M);
+        }
+        let (before_m, _) = device.read(0.04, STEP_M);
+        assert_eq!(device.read(f64::NAN, STEP_M), (before_m, 0.0));
+        assert_eq!(device.read(0.05, STEP_M), (0.05, 0.7));
     }
 
     proptest! {
         /// The position is never farther than half a count from the reading, and both are finite.
         #[test]
         fn position_stays_within_half_a_count(leaps in proptest::collection::vec(-20_i32..20, 1..100)) {
-            let (mut steady, mut count) = (SteadyMotion::default(), 0);
+            let (mut device, mut count) = (Device::default(), 0);
             for leap in leaps {
                 count += leap;
                 let z_m = STEP_M * f64::from(count);
-                let (at_m, mps) = read(&mut steady, z_m, STEP_M);
+                let (at_m, mps) = device.read(z_m, STEP_M);
                 prop_assert!((at_m - z_m).abs() <= 0.5 * STEP_M * (1.0 + 1e-9));
                 prop_assert!(mps.is_finite());
             }

@@ -1,7 +1,7 @@
 //! One tick of the operator's side: frame and handle in, force on the hand and frame out.
 //!
 //! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force. Stages: account for
-//! the work of the force that was held, take the newest frame, step the twin, form the demand of the coupling method,
+//! the work of the force that was held, take the newest frame, step the twin by the steady motion of the handle, form the demand of the coupling method,
 //! limit it by the energy tank and the guard, form the frame. The methods themselves are in
 //! `palpate_transport::coupling`, behind its `MasterEnd`.
 
@@ -246,7 +246,8 @@ impl MasterState {
         inputs: &TickInputs,
         reading: &HandleReading,
     ) -> HandleReading {
-        let mut reading = *reading;
+        let original = *reading;
+        let mut reading = original;
         let usable = reading.is_plausible();
         if usable {
             self.fault &= !inputs.rearm;
@@ -260,15 +261,7 @@ impl MasterState {
         }
         self.force_end_m = reading.force_released_m.unwrap_or(reading.position_m);
         let passed_s = self.passed_s(inputs);
-        let before_m = self.steady.position_m();
-        self.steady
-            .read(&reading, &self.caps.resolution_m, passed_s);
-        if self.has_position {
-            let slid_m = self.steady.position_m().into_iter().zip(before_m);
-            for (sliding, (now_m, before_m)) in self.sliding.iter_mut().zip(slid_m) {
-                *sliding = (*sliding + (now_m - before_m) / PRESLIDING_M).clamp(-1.0, 1.0);
-            }
-        }
+        self.slide(&original, inputs.now);
         for axis in 0..AXES {
             let from_m = if self.has_position {
                 self.position_m[axis]
@@ -299,6 +292,21 @@ impl MasterState {
             self.last_read = Some(inputs.now);
         }
         reading
+    }
+
+    /// Follows the handle's motion without the steps of its encoders, and the dry friction against it. The friction ends
+    /// when no hand holds the handle, and when the device has released its force.
+    fn slide(&mut self, reading: &HandleReading, now: Time) {
+        let before_m = self.steady.position_m();
+        self.steady.read(reading, &self.caps.resolution_m, now);
+        if !self.has_position || !reading.present || reading.force_released_m.is_some() {
+            self.sliding = [0.0; AXES];
+            return;
+        }
+        let moved_m = self.steady.position_m().into_iter().zip(before_m);
+        for (sliding, (now_m, before_m)) in self.sliding.iter_mut().zip(moved_m) {
+            *sliding = (*sliding + (now_m - before_m) / PRESLIDING_M).clamp(-1.0, 1.0);
+        }
     }
 
     /// Time since the last usable reading \[s\], by the clock: after a late or an early tick the motion is not that of
@@ -369,12 +377,7 @@ impl MasterState {
         let is_editable = predictor.edits().is_some();
         // while the force fades, the instrument does nothing; tools are swapped in every mode
         let faded = self.fault || context.force_fades();
-        let steady = HandleReading {
-            position_m: self.steady.position_m(),
-            velocity_mps: self.steady.velocity_mps(),
-            ..*reading
-        };
-        let handle = predictor.take_reading(&steady, faded);
+        let handle = predictor.take_reading(&self.steady.of(reading), faded);
         if !context.coupling.needs_twin() && context.coupling.switch.is_empty() && !is_editable {
             return no_prediction;
         }
@@ -480,7 +483,7 @@ impl MasterState {
             velocity_mps: reading.velocity_mps[axis],
             smoothed_mps: self.smooth_velocity_mps[axis],
             sliding: self.sliding[axis],
-            contact: prediction.twin_contact(),
+            contact_n: prediction.contact_n(axis),
             last_force_n: self.written_n[axis],
             twin_force_n: prediction.force_n[axis],
             twin_energy_j: prediction.stored_j(axis),
@@ -536,10 +539,11 @@ impl MasterState {
         };
         let shared = report.frame(self.sequence);
         // a robot that follows the hand, and not a wave, need not follow the steps of its encoders
+        let steady = self.steady.of(reading);
         let led = if coupling.mode.renders_twin() {
             HapticFrame {
-                position_m: self.steady.position_m(),
-                velocity_mps: self.steady.velocity_mps(),
+                position_m: steady.position_m,
+                velocity_mps: steady.velocity_mps,
                 ..shared
             }
         } else {

@@ -210,8 +210,8 @@ pub struct ContactSummary {
     /// True if the presses are shorter than 0.6 s: then displayed stiffness, its error and the contrast describe quick
     /// pushes more than the channel.
     pub press_quick: Option<bool>,
-    /// True stiffness of the remote tissue outside the lump \[N/m\]: slope of a slow press with the same tool, to the
-    /// depth that this hand reaches on the tissue itself, whatever the channel.
+    /// True stiffness of the remote tissue outside the lump \[N/m\]: by the same regression, when the same hand presses the
+    /// tissue itself, without a channel.
     pub true_stiffness_npm: Option<f64>,
     /// Displayed divided by true stiffness, minus one. People distinguish compliances from about 22 % on, elastic
     /// moduli from about 15 %.

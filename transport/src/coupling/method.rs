@@ -143,9 +143,9 @@ pub struct TwinInputs<'a> {
     pub force_jumps: bool,
 }
 
-/// Motion over which a dry friction turns from one direction to the other, half of it \[m\]: more than the tremor of a
-/// hand, which then costs nothing (presliding, Dahl 1968).
-pub const PRESLIDING_M: f64 = 5e-4;
+/// Motion from rest to the whole of a dry friction \[m\] (presliding, Dahl 1968): the friction does not leap where a
+/// hand turns, and the tremor of a hand stays within it. Ours.
+pub const PRESLIDING_M: f64 = 1e-3;
 
 /// One axis of the handle.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -158,10 +158,10 @@ pub struct HandleAxis {
     pub velocity_mps: f64,
     /// Velocity smoothed for a friction, which must not oscillate in a resting hand \[m/s\].
     pub smoothed_mps: f64,
-    /// Fraction of a dry friction against the last motion, -1 to 1: it turns over [`PRESLIDING_M`].
+    /// Fraction of a dry friction against the motion, -1 to 1; see [`PRESLIDING_M`].
     pub sliding: f64,
-    /// Contact of the tool with the twin, 0 in air to 1 for a force that hides no friction.
-    pub contact: f64,
+    /// Magnitude of the rendered force of the twin: of all Cartesian axes together, or of the gripper \[N\].
+    pub contact_n: f64,
     /// Port force that was commanded last \[N\].
     pub last_force_n: f64,
     /// Corrected force of the twin on the tool \[N\]; 0 without a twin.

@@ -23,8 +23,8 @@ const CONTACT_RESERVE_J: f64 = 4e-4;
 
 /// Cut-off of the handle's velocity that the robot of a mediated session follows \[Hz\]: above that of a hand, tremor
 /// included, with 5 ms of lag. The noise of a coarse encoder above it (4 mm/s for steps of 0.03 mm) moves nothing.
-/// Without the filter, the damping of the robot's controller dissipated 1 mW of this noise. A hand supplies no more
-/// than that on hard tissue, so the robot stopped. The filter leaves a twentieth of that power.
+/// Without the filter, the damping of the robot's controller dissipated 1 mW of this noise. The filter leaves a
+/// twentieth of that power; most of the rest is removed by the master, which sends a steady motion.
 const HANDLE_CUTOFF_HZ: f64 = 30.0;
 
 /// Model mediation, alone or with the blend of `auto`.
@@ -65,9 +65,15 @@ impl Method for Mmt {
             )
         });
         let own_n = charging_force_n(port.level_j, CONTACT_RESERVE_J, most_n, handle.smoothed_mps);
-        ForceDemand::from_force(
-            larger_magnitude(charging_friction_with_twin_n(port, most_n), own_n) - tissue_n,
-        )
+        // the robot's own contact counts as well where its force is relayed
+        let contact_n = handle.contact_n.max(tissue_n.abs());
+        let friction_n = charging_friction_with_twin_n(port, most_n, contact_n);
+        let charging_n = match own_n * friction_n > 0.0 {
+            true => larger_magnitude(friction_n, own_n),
+            // after a turn the dry friction still acts in the former direction
+            false => friction_n + own_n,
+        };
+        ForceDemand::from_force(charging_n - tissue_n)
     }
 
     fn velocity(&mut self, port: &SlavePort<'_>) -> VelocityDemand {

@@ -64,7 +64,8 @@ params! {
         pub tank_target_j: f64 = 0.03 => (0.0..=10.0, "0 to 10 J"),
         /// Rate at which the slave's tank returns energy above one and a half `tank_target_j` \[1/s\].
         pub surplus_per_s: f64 = 5.0 => (0.0..=200.0, "0 to 200 1/s"),
-        /// Largest friction against the hand that fills the slave's tank in the modes `mmt`, `auto` and `pspm` \[N\].
+        /// Largest friction against the hand that fills the slave's tank in the modes `mmt`, `auto` and `pspm` \[N\]. With a
+        /// twin it is a dry friction of at most 0.5 N in air, and a damper in contact.
         pub charging_friction_n_max: f64 = 0.3 => (0.0..=5.0, "0 to 5 N"),
         /// Rate at which the slave follows the delayed position in model mediation and with tanks \[1/s\].
         pub follow_per_s: f64 = 30.0 => (0.0..=200.0, "0 to 200 1/s"),

@@ -329,7 +329,10 @@ pub(crate) fn twin_fidelity(traces: &Traces<'_>, facts: &SessionFacts) -> [Optio
 }
 
 /// Returns the press by which a site is judged: the last one there.
-fn last_at<'a>(presses: &'a [PressMeasurement], site: &Site) -> Option<&'a PressMeasurement> {
+pub(crate) fn last_at<'a>(
+    presses: &'a [PressMeasurement],
+    site: &Site,
+) -> Option<&'a PressMeasurement> {
     presses.iter().rev().find(|press| press.phase == site.phase)
 }
 

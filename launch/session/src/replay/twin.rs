@@ -5,8 +5,9 @@
 //! to a [`TwinPredictor`], give the same tissue at half the cost of all ticks ([`super::bitwise`]). This is
 //! checked: each tick's force of the twin is compared with the record.
 
-use palpate_master::device::HandleReading;
+use palpate_master::device::{self, HandleReading};
 use palpate_master::predict::TwinPredictor;
+use palpate_master::steady_motion::SteadyMotion;
 use palpate_transport::trace::{EventFlags, TickRecord};
 use palpate_twin::TissueView;
 
@@ -19,6 +20,9 @@ use crate::record::Recording;
 pub struct TwinReplay {
     predictor: TwinPredictor,
     params: palpate_master::predict::PredictParams,
+    steady: SteadyMotion,
+    /// Steps of the handle's encoders \[m\].
+    resolution_m: palpate_transport::Axes,
     /// Comparison with the records so far.
     pub comparison: TwinComparison,
     /// Position of the proxy, which contact does not deflect \[m\]; none without contact.
@@ -45,10 +49,13 @@ impl TwinReplay {
     /// [`ReplayError`] if the twin cannot be built again.
     pub fn of(recording: &Recording, config: &Config) -> Result<Option<Self>, ReplayError> {
         let predictor = bitwise::twin(recording, config)?;
+        let handle = device::build(&config.operator, config.duration_s, config.seed);
         Ok(predictor.map(|predictor| Self {
             // blocked cuts are in the records, so the remote tissue is not consulted
             predictor: predictor.without_remote_tissue(),
             params: config.master.predict,
+            steady: SteadyMotion::default(),
+            resolution_m: handle.caps().resolution_m,
             comparison: TwinComparison::default(),
             proxy_m: None,
         }))
@@ -58,6 +65,7 @@ impl TwinReplay {
     pub fn step(&mut self, record: &TickRecord) {
         let at = tick_inputs::inputs_of(record, None);
         let recorded = tick_inputs::master_reading(record);
+        self.steady.read(&recorded, &self.resolution_m, at.now);
         let reading = match recorded.is_plausible() {
             true => recorded,
             false => HandleReading {
@@ -66,7 +74,9 @@ impl TwinReplay {
             },
         };
         let blunted = record.events & EventFlags::CUTTING_BLOCKED != 0;
-        let handle = self.predictor.take_reading(&reading, blunted);
+        let handle = self
+            .predictor
+            .take_reading(&self.steady.of(&reading), blunted);
         let prediction = if at.deadline_fallback && self.predictor.may_extrapolate() {
             self.predictor.extrapolate(&self.params, &handle)
         } else {
