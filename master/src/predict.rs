@@ -149,17 +149,6 @@ pub struct TwinPrediction {
 }
 
 impl TwinPrediction {
-    /// Magnitude of the rendered force: of x, y and z together, or of the gripper \[N\].
-    #[must_use]
-    pub(crate) fn contact_n(&self, axis: usize) -> f64 {
-        let [x, y, z, grip] = self.force_n;
-        if axis < 3 {
-            Vec3::new(x, y, z).norm()
-        } else {
-            grip.abs()
-        }
-    }
-
     /// Energy that the rendered model may return along one axis \[J\]: the twin's energy without that of an edge times the
     /// factor, plus that of the edge, divided in proportion to the squares of the force. It includes the energy of a
     /// parked tool, which can return through the tissue to the hand.

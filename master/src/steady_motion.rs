@@ -3,9 +3,10 @@
 //! A hand at rest lets the last count of an encoder alternate. A twin that was touched at each count would ring, and the
 //! robot's servo would dissipate each step: on the simulated arm, of 30 um, both cost 0.1 to 0.2 mW, more than a slow
 //! hand supplies. Position: play of one count (the reading moves it only at the ends of the play). Velocity: first-order
-//! adaptive windowing, end-fit, Janabi-Sharifi, Hayward and Chen (2000): the slope over the longest window in which a
+//! adaptive windowing, end-fit (Janabi-Sharifi 2000): the slope over the longest window in which a
 //! line meets all readings within a count. Fast motion has a window of one reading, so it is not delayed.
 
+use palpate_transport::coupling::PRESLIDING_M;
 use palpate_transport::{AXES, Axes, Time};
 use palpate_twin::Instrument;
 
@@ -16,6 +17,10 @@ const WINDOW: usize = 16;
 
 /// Longest time between two readings of a window \[s\]; after a longer one a new window begins.
 const SPAN_S_MAX: f64 = 0.02;
+
+/// Time over which the handle's velocity is smoothed for the friction that fills the tank \[s\]: one step of a
+/// 0.03 mm encoder must not make the force rattle in a resting hand.
+const FRICTION_SMOOTH_S: f64 = 0.015;
 
 /// Readings of one axis and what was made of them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -75,14 +80,12 @@ impl SteadyMotion {
     }
 
     /// Position \[m\].
-    #[must_use]
-    pub fn position_m(&self) -> Axes {
+    fn position_m(&self) -> Axes {
         self.axes.map(|axis| axis.position_m)
     }
 
     /// Velocity \[m/s\].
-    #[must_use]
-    pub fn velocity_mps(&self) -> Axes {
+    fn velocity_mps(&self) -> Axes {
         self.axes.map(|axis| axis.velocity_mps)
     }
 
@@ -99,6 +102,50 @@ impl SteadyMotion {
             *reading
         }
     }
+}
+
+/// Motion of the handle as twin, robot and frictions use it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct HandMotion {
+    pub(crate) steady: SteadyMotion,
+    /// Dry friction against the motion, by axis: `HandleAxis::sliding`.
+    pub(crate) sliding: Axes,
+    /// Velocity, smoothed for the friction that fills a tank and for the damping that repays a negative level \[m/s\].
+    pub(crate) smoothed_mps: Axes,
+}
+
+impl HandMotion {
+    /// Smooths a velocity \[m/s\] of an axis that lasted for `passed_s` \[s\].
+    pub(crate) fn smooth(&mut self, axis: usize, moved_mps: f64, passed_s: f64) {
+        let smoothing = (passed_s / FRICTION_SMOOTH_S).min(1.0);
+        self.smoothed_mps[axis] += smoothing * (moved_mps - self.smoothed_mps[axis]);
+    }
+
+    /// Takes the next reading, as [`SteadyMotion::read`]. There is no dry friction without a hand, after a release of the
+    /// force, and on an instrument, which it would displace.
+    pub(crate) fn read(&mut self, reading: &HandleReading, resolution_m: &Axes, now: Time) {
+        let (first, before_m) = (self.steady.last_read.is_none(), self.steady.position_m());
+        self.steady.read(reading, resolution_m, now);
+        let blunt = reading.instrument == Instrument::Blunt;
+        let holds = reading.present && reading.force_released_m.is_none();
+        if first || !blunt || !holds {
+            self.sliding = [0.0; AXES];
+            return;
+        }
+        let moved_m = self.steady.position_m().into_iter().zip(before_m);
+        for (sliding, (now_m, before_m)) in self.sliding.iter_mut().zip(moved_m) {
+            *sliding = (*sliding + (now_m - before_m) / PRESLIDING_M).clamp(-1.0, 1.0);
+        }
+    }
+}
+
+/// Velocity that is certain to last \[m/s\]: the lesser of the velocity and the smoothed one, if they agree in direction.
+/// A step of a noisy encoder is followed by a step back, in which a damping force returns energy.
+pub(crate) fn steady_mps(velocity_mps: f64, smoothed_mps: f64) -> f64 {
+    if velocity_mps * smoothed_mps <= 0.0 {
+        return 0.0;
+    }
+    velocity_mps.signum() * velocity_mps.abs().min(smoothed_mps.abs())
 }
 
 /// Slope of the longest window that ends at `at_m` and whose readings all lie within `step_m` of the line between its
@@ -212,6 +259,31 @@ mod tests {
         let (before_m, _) = device.read(0.04, STEP_M);
         assert_eq!(device.read(f64::NAN, STEP_M), (before_m, 0.0));
         assert_eq!(device.read(0.05, STEP_M), (0.05, 0.7));
+    }
+
+    #[test]
+    fn dry_friction_follows_the_motion_of_a_blunt_tool_in_a_hand() {
+        let mut hand = HandMotion::default();
+        let mut read = |z_mm: f64, present: bool, instrument: Instrument, tick: i64| {
+            let reading = HandleReading {
+                position_m: [0.0, 0.0, z_mm * 1e-3, 0.0],
+                present,
+                instrument,
+                ..HandleReading::default()
+            };
+            hand.read(&reading, &[0.0; AXES], Time(tick * 1_000_000));
+            hand.sliding[2]
+        };
+        let blunt = Instrument::Blunt;
+        // the first reading is no motion
+        assert_eq!(read(20.0, true, blunt, 1), 0.0);
+        assert!((read(20.5, true, blunt, 2) - 0.5).abs() < 1e-9);
+        assert_eq!(read(25.0, true, blunt, 3), 1.0);
+        assert!((read(24.0, true, blunt, 4)).abs() < 1e-9);
+        assert_eq!(read(20.0, true, blunt, 5), -1.0);
+        assert_eq!(read(19.0, false, blunt, 6), 0.0);
+        assert_eq!(read(15.0, true, blunt, 7), -1.0);
+        assert_eq!(read(14.0, true, Instrument::Curette, 8), 0.0);
     }
 
     proptest! {

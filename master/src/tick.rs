@@ -13,7 +13,7 @@ use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::energy_tank::ForceHold;
 use palpate_transport::coupling::{
     CommandedForce, CouplingInputs, CouplingParams, EnergyTank, HandleAxis, MasterEnd, Mode,
-    PRESLIDING_M, TwinInputs,
+    TwinInputs,
 };
 use palpate_transport::frame::FrameFlags;
 use palpate_transport::trace::{EventFlags, Side, TickRecord};
@@ -28,7 +28,7 @@ use crate::guard::MasterGuardParams;
 use crate::limit_cycle::{HandSample, LimitCycleDetector};
 use crate::paid_force::ForcePayment;
 use crate::predict::{PredictParams, RemoteReport, TwinPrediction, TwinPredictor};
-use crate::steady_motion::SteadyMotion;
+use crate::steady_motion::{HandMotion, steady_mps};
 
 /// Parameters of the operator's side.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -63,17 +63,11 @@ pub struct MasterState {
     last_read: Option<Time>,
     /// Conditions under which the next force is held, by axis.
     force_holds: [ForceHold; AXES],
-    /// Velocity of the handle, smoothed for the friction that fills a tank and for the damping that repays a
-    /// negative level \[m/s\].
-    smooth_velocity_mps: Axes,
-    /// Dry friction against the last motion, by axis, see [`HandleAxis::sliding`].
-    sliding: Axes,
     tank: EnergyTank,
     method: MasterEnd,
     schedule: CouplingSchedule,
     position_m: Axes,
-    /// The handle's motion without the steps of its encoders.
-    steady: SteadyMotion,
+    hand: HandMotion,
     written_n: Axes,
     /// Position up to which the last force was held \[m\].
     force_end_m: Axes,
@@ -261,7 +255,8 @@ impl MasterState {
         }
         self.force_end_m = reading.force_released_m.unwrap_or(reading.position_m);
         let passed_s = self.passed_s(inputs);
-        self.slide(&original, inputs.now);
+        self.hand
+            .read(&original, &self.caps.resolution_m, inputs.now);
         for axis in 0..AXES {
             let from_m = if self.has_position {
                 self.position_m[axis]
@@ -278,9 +273,7 @@ impl MasterState {
             self.tank.deposit(axis, work_j);
             self.method.record_work(axis, work_j, held_m);
             self.force_holds[axis] = self.force_hold(mode, axis, moved_m, passed_s);
-            let smoothing = (passed_s / FRICTION_SMOOTH_S).min(1.0);
-            self.smooth_velocity_mps[axis] +=
-                smoothing * (moved_m / passed_s - self.smooth_velocity_mps[axis]);
+            self.hand.smooth(axis, moved_m / passed_s, passed_s);
         }
         if reading.force_released_m.is_some() {
             // the next force starts from 0, and the hand must not feel it return at once
@@ -292,21 +285,6 @@ impl MasterState {
             self.last_read = Some(inputs.now);
         }
         reading
-    }
-
-    /// Follows the handle's motion without the steps of its encoders, and the dry friction against it. The friction ends
-    /// when no hand holds the handle, and when the device has released its force.
-    fn slide(&mut self, reading: &HandleReading, now: Time) {
-        let before_m = self.steady.position_m();
-        self.steady.read(reading, &self.caps.resolution_m, now);
-        if !self.has_position || !reading.present || reading.force_released_m.is_some() {
-            self.sliding = [0.0; AXES];
-            return;
-        }
-        let moved_m = self.steady.position_m().into_iter().zip(before_m);
-        for (sliding, (now_m, before_m)) in self.sliding.iter_mut().zip(moved_m) {
-            *sliding = (*sliding + (now_m - before_m) / PRESLIDING_M).clamp(-1.0, 1.0);
-        }
     }
 
     /// Time since the last usable reading \[s\], by the clock: after a late or an early tick the motion is not that of
@@ -377,7 +355,7 @@ impl MasterState {
         let is_editable = predictor.edits().is_some();
         // while the force fades, the instrument does nothing; tools are swapped in every mode
         let faded = self.fault || context.force_fades();
-        let handle = predictor.take_reading(&self.steady.of(reading), faded);
+        let handle = predictor.take_reading(&self.hand.steady.of(reading), faded);
         if !context.coupling.needs_twin() && context.coupling.switch.is_empty() && !is_editable {
             return no_prediction;
         }
@@ -481,9 +459,8 @@ impl MasterState {
             axis,
             position_m: reading.position_m[axis],
             velocity_mps: reading.velocity_mps[axis],
-            smoothed_mps: self.smooth_velocity_mps[axis],
-            sliding: self.sliding[axis],
-            contact_n: prediction.contact_n(axis),
+            smoothed_mps: self.hand.smoothed_mps[axis],
+            sliding: self.hand.sliding[axis],
             last_force_n: self.written_n[axis],
             twin_force_n: prediction.force_n[axis],
             twin_energy_j: prediction.stored_j(axis),
@@ -537,17 +514,10 @@ impl MasterState {
             tank: &self.tank,
             port_axes,
         };
-        let shared = report.frame(self.sequence);
         // a robot that follows the hand, and not a wave, need not follow the steps of its encoders
-        let steady = self.steady.of(reading);
-        let led = if coupling.mode.renders_twin() {
-            HapticFrame {
-                position_m: steady.position_m,
-                velocity_mps: steady.velocity_mps,
-                ..shared
-            }
-        } else {
-            shared
+        let led = match coupling.mode.renders_twin() {
+            true => self.hand.steady.of(reading),
+            false => *reading,
         };
         let frame = HapticFrame {
             impedance_epoch: self.schedule.epoch,
@@ -556,7 +526,9 @@ impl MasterState {
             wave_integral: *self.method.wave_integral(),
             edit_batches: self.edit_batches(),
             topology: self.topology(),
-            ..led
+            position_m: led.position_m,
+            velocity_mps: led.velocity_mps,
+            ..report.frame(self.sequence)
         };
         MasterOutputs {
             force_on_hand_n: self.written_n.map(|force| -force),
@@ -620,16 +592,3 @@ const ENDLESS_HOLD_S: f64 = 0.02;
 /// Acceleration of the handle that a hand, and the other axes of an arm, may cause against the port's
 /// force \[m/s^2\] (ours: 4 g).
 const HAND_MPS2: f64 = 40.0;
-
-/// Velocity that is certain to last \[m/s\]: the lesser of the velocity and the smoothed one, if they agree in direction.
-/// A step of a noisy encoder is followed by a step back, in which a damping force returns energy.
-fn steady_mps(velocity_mps: f64, smoothed_mps: f64) -> f64 {
-    if velocity_mps * smoothed_mps <= 0.0 {
-        return 0.0;
-    }
-    velocity_mps.signum() * velocity_mps.abs().min(smoothed_mps.abs())
-}
-
-/// Time over which the handle's velocity is smoothed for the friction that fills the tank \[s\]: one step of a
-/// 0.03 mm encoder must not make the force rattle in a resting hand.
-const FRICTION_SMOOTH_S: f64 = 0.015;

@@ -16,7 +16,7 @@ use palpate_master::device::Handle;
 use palpate_master::predict::TwinPredictor;
 use palpate_port::inbox::RunIds;
 use palpate_scene::{MorphSteps, Scene, SceneError};
-use palpate_slave::robot::{Environment, FreeSpace, Robot, ViscoelasticWall};
+use palpate_slave::robot::{self, Environment, FreeSpace, Robot, ViscoelasticWall};
 use palpate_transport::cdr::HAPTIC_FRAME_BYTES;
 use palpate_transport::clock::PERIOD;
 use palpate_transport::coupling::CouplingParams;
@@ -422,11 +422,8 @@ pub fn predictor(
     let scene = load_scene(&config.twin, "twin")?;
     let scene = scene.with_tool(tool.tool_radius_m, tool.tool_stiffness_npm);
     let wrong = |error: SceneError| wrong_scene("twin", &config.twin, &error);
-    let twin = match table {
-        Some(table) => scene.build_with_table(table),
-        None => scene.build(),
-    };
-    let twin = twin.map_err(wrong)?;
+    let with_table = table.map(|table| scene.build_with_table(table));
+    let twin = with_table.unwrap_or_else(|| scene.build()).map_err(wrong)?;
     scene::check_tool_shape(config, "twin", &config.twin, twin.as_ref())?;
     // the shadow never uses the deadline fallback, so it needs no table
     let shadow = scene.build().map_err(wrong)?;
@@ -455,11 +452,7 @@ fn scene_morph(twin: &Scene, target: &str) -> Result<MorphSteps, ConfigError> {
 /// [`ConfigError`] if the scene does not exist or is invalid.
 pub fn build_robot(config: &Config) -> Result<Box<dyn Robot>, ConfigError> {
     let environment = build_environment(config)?;
-    Ok(palpate_slave::robot::build(
-        &config.robot,
-        environment,
-        config.seed,
-    ))
+    Ok(robot::build(&config.robot, environment, config.seed))
 }
 
 /// Environment of the remote side: a tissue, a wall or free space.
@@ -473,10 +466,8 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
     }
     if let Some(stiffness) = name.strip_prefix("wall:") {
         let stiffness_npm = stiffness.parse().ok().filter(|k| (0.0..=1e6).contains(k));
-        let Some(stiffness_npm) = stiffness_npm else {
-            let message = format!("tissue is {name}; expected wall:K with K from 0 to 1000000 N/m");
-            return Err(ConfigError::Field(message));
-        };
+        let wrong = || format!("tissue is {name}; expected wall:K with K from 0 to 1000000 N/m");
+        let stiffness_npm = stiffness_npm.ok_or_else(|| ConfigError::Field(wrong()))?;
         return Ok(Box::new(ViscoelasticWall::rp1(stiffness_npm)));
     }
     let predict = &config.master.predict;

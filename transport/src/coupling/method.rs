@@ -160,8 +160,6 @@ pub struct HandleAxis {
     pub smoothed_mps: f64,
     /// Fraction of a dry friction against the motion, -1 to 1; see [`PRESLIDING_M`].
     pub sliding: f64,
-    /// Magnitude of the rendered force of the twin: of all Cartesian axes together, or of the gripper \[N\].
-    pub contact_n: f64,
     /// Port force that was commanded last \[N\].
     pub last_force_n: f64,
     /// Corrected force of the twin on the tool \[N\]; 0 without a twin.

@@ -8,7 +8,9 @@
 
 use super::auto::Blend;
 use super::method::{EnergyTransfer, MasterPort, Method, SlavePort};
-use super::robot_tank::{charging_force_n, charging_friction_with_twin_n, offer, return_surplus};
+use super::robot_tank::{
+    charging_force_n, charging_friction_with_twin_n, joined_n, offer, return_surplus,
+};
 use super::wave_filter::LowPass;
 use super::{CouplingInputs, ForceDemand, TwinInputs, VelocityDemand};
 use crate::AXES;
@@ -32,6 +34,8 @@ const HANDLE_CUTOFF_HZ: f64 = 30.0;
 pub(super) struct Mmt {
     /// Filter of the handle's velocity against encoder noise, at the slave.
     velocity_filter: [LowPass; AXES],
+    /// Magnitude of the twin's force: of x, y and z together, and of the gripper \[N\].
+    contact_n: [f64; 2],
     /// Blend of twin and relayed force, at the master; none without `auto`.
     blend: Option<Blend>,
 }
@@ -43,6 +47,8 @@ impl Method for Mmt {
     }
 
     fn observe_twin(&mut self, inputs: &CouplingInputs<'_>, twin: &TwinInputs<'_>) {
+        let [x, y, z, grip] = *twin.force_n;
+        self.contact_n = [libm::sqrt(x * x + y * y + z * z), grip.abs()];
         if let Some(blend) = &mut self.blend {
             // an unmeasured force cannot be relayed
             let rtt_s = twin.rtt_s.filter(|_| inputs.contact_force_n(0).is_some());
@@ -66,14 +72,9 @@ impl Method for Mmt {
         });
         let own_n = charging_force_n(port.level_j, CONTACT_RESERVE_J, most_n, handle.smoothed_mps);
         // the robot's own contact counts as well where its force is relayed
-        let contact_n = handle.contact_n.max(tissue_n.abs());
+        let contact_n = self.contact_n[usize::from(handle.axis == 3)].max(tissue_n.abs());
         let friction_n = charging_friction_with_twin_n(port, most_n, contact_n);
-        let charging_n = match own_n * friction_n > 0.0 {
-            true => larger_magnitude(friction_n, own_n),
-            // after a turn the dry friction still acts in the former direction
-            false => friction_n + own_n,
-        };
-        ForceDemand::from_force(charging_n - tissue_n)
+        ForceDemand::from_force(joined_n(friction_n, own_n) - tissue_n)
     }
 
     fn velocity(&mut self, port: &SlavePort<'_>) -> VelocityDemand {
@@ -112,9 +113,4 @@ impl Mmt {
 /// Force of the tissue on the probe \[N\]; 0 if it is unknown.
 fn known_contact_force_n(inputs: &CouplingInputs<'_>, axis: usize) -> f64 {
     inputs.contact_force_n(axis).unwrap_or(0.0)
-}
-
-/// Larger one of two forces of one sign.
-fn larger_magnitude(a: f64, b: f64) -> f64 {
-    if b.abs() > a.abs() { b } else { a }
 }

@@ -41,16 +41,29 @@ pub(super) fn charging_friction_with_twin_n(
     let (inputs, handle) = (port.inputs, port.handle);
     let tank_j = inputs.newest.tank_j[handle.axis];
     let target_j = inputs.params.tank_target_j;
-    let dry_n = n_max.min(DRY_N_MAX) * need(tank_j, target_j);
+    let dry_n = n_max.min(DRY_N_MAX) * need(tank_j, target_j) * handle.sliding;
+    let air_n = joined_n(dry_n, charging_friction_n(port, n_max));
     let damping_n = charging_force_n(tank_j, CONTACT_SHARE * target_j, n_max, handle.smoothed_mps);
     // a comparison with not-a-number gives a whole contact, with the least friction
-    let whole_n = CONTACT_N.max(2.0 * dry_n);
+    let whole_n = CONTACT_N.max(2.0 * air_n.abs());
     let contact = if contact_n < whole_n {
         contact_n / whole_n
     } else {
         1.0
     };
-    (1.0 - contact) * dry_n * handle.sliding + contact * damping_n
+    (1.0 - contact) * air_n + contact * damping_n
+}
+
+/// Friction of two causes \[N\]: the larger one if both act in one direction; after a turn a dry friction still acts in
+/// the former one.
+pub(super) fn joined_n(a_n: f64, b_n: f64) -> f64 {
+    if a_n * b_n < 0.0 {
+        a_n + b_n
+    } else if b_n.abs() > a_n.abs() {
+        b_n
+    } else {
+        a_n
+    }
 }
 
 /// Offers the slave's tank the energy that the master does not need for `stored_j` \[J\].
@@ -163,7 +176,9 @@ mod tests {
         assert_eq!(friction_n(0.0, 0.0, -1.0, -0.005), -0.3);
         assert_eq!(friction_n(0.0, 0.03, -1.0, -0.005), 0.0);
         // where the hand turns, the friction does not leap
-        assert_eq!(friction_n(0.0, 0.0, 0.1, 0.005), 0.03);
+        assert_eq!(friction_n(0.0, 0.0, 0.1, 0.0), 0.03);
+        // an instrument has the damper alone
+        assert_eq!(friction_n(0.0, 0.0, 0.0, -0.01), -0.15);
     }
 
     #[test]
@@ -174,10 +189,10 @@ mod tests {
     }
 
     proptest! {
-        /// Tissue and friction together never fall while a slow hand presses deeper.
+        /// Tissue and friction together never fall while a hand presses deeper.
         #[test]
-        fn surface_never_gives_way(tank_j in 0.0_f64..0.04, tissue_n in 0.0_f64..1.0) {
-            let sum_n = |tissue_n: f64| tissue_n - friction_n(tissue_n, tank_j, -1.0, 0.0);
+        fn surface_never_gives_way(tank_j in 0.0_f64..0.04, tissue_n in 0.0_f64..1.0, mps in 0.0_f64..0.1) {
+            let sum_n = |tissue_n: f64| tissue_n - friction_n(tissue_n, tank_j, -1.0, -mps);
             prop_assert!(sum_n(tissue_n + 0.01) >= sum_n(tissue_n));
         }
     }

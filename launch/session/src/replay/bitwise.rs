@@ -90,8 +90,7 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<ReplayOutcome, R
     if alone {
         twin = twin.map(TwinPredictor::without_remote_tissue);
     }
-    let handle = palpate_master::device::build(&config.operator, config.duration_s, config.seed);
-    let caps = handle.caps();
+    let caps = handle_caps(config);
     let master = palpate_master::MasterState::new(twin, &caps, run_ids(Side::Master));
     let slave = palpate_slave::SlaveState::new(config.robot.mass_kg(), run_ids(Side::Slave));
     let run = Run {
@@ -100,6 +99,11 @@ pub fn replay(recording: &Recording, config: &Config) -> Result<ReplayOutcome, R
         differences: Differences::default(),
     };
     run.all(recording)
+}
+
+/// Capabilities of the handle of a configuration.
+pub(super) fn handle_caps(config: &Config) -> palpate_master::device::HandleCaps {
+    palpate_master::device::build(&config.operator, config.duration_s, config.seed).caps()
 }
 
 /// True for a recording of an operator's side alone: of a rehearsal.

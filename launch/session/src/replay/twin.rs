@@ -5,7 +5,7 @@
 //! to a [`TwinPredictor`], give the same tissue at half the cost of all ticks ([`super::bitwise`]). This is
 //! checked: each tick's force of the twin is compared with the record.
 
-use palpate_master::device::{self, HandleReading};
+use palpate_master::device::HandleReading;
 use palpate_master::predict::TwinPredictor;
 use palpate_master::steady_motion::SteadyMotion;
 use palpate_transport::trace::{EventFlags, TickRecord};
@@ -49,13 +49,12 @@ impl TwinReplay {
     /// [`ReplayError`] if the twin cannot be built again.
     pub fn of(recording: &Recording, config: &Config) -> Result<Option<Self>, ReplayError> {
         let predictor = bitwise::twin(recording, config)?;
-        let handle = device::build(&config.operator, config.duration_s, config.seed);
         Ok(predictor.map(|predictor| Self {
             // blocked cuts are in the records, so the remote tissue is not consulted
             predictor: predictor.without_remote_tissue(),
             params: config.master.predict,
             steady: SteadyMotion::default(),
-            resolution_m: handle.caps().resolution_m,
+            resolution_m: bitwise::handle_caps(config).resolution_m,
             comparison: TwinComparison::default(),
             proxy_m: None,
         }))
@@ -66,17 +65,11 @@ impl TwinReplay {
         let at = tick_inputs::inputs_of(record, None);
         let recorded = tick_inputs::master_reading(record);
         self.steady.read(&recorded, &self.resolution_m, at.now);
-        let reading = match recorded.is_plausible() {
-            true => recorded,
-            false => HandleReading {
-                position_m: record.position_m,
-                ..HandleReading::default()
-            },
-        };
+        let plausible = Some(recorded).filter(HandleReading::is_plausible);
+        let reading = plausible.unwrap_or_default();
         let blunted = record.events & EventFlags::CUTTING_BLOCKED != 0;
-        let handle = self
-            .predictor
-            .take_reading(&self.steady.of(&reading), blunted);
+        let steady = self.steady.of(&reading);
+        let handle = self.predictor.take_reading(&steady, blunted);
         let prediction = if at.deadline_fallback && self.predictor.may_extrapolate() {
             self.predictor.extrapolate(&self.params, &handle)
         } else {

@@ -83,7 +83,7 @@ proptest! {
             end.record_work(1, work_j, v * 1e-3);
             end.begin_tick(&inputs, &twin(&[force_n; AXES]));
             let handle = HandleAxis {
-                axis: 1, position_m: 0.02 * x, velocity_mps: v, smoothed_mps: v, last_force_n: 0.0, sliding: x, contact_n: v.abs(),
+                axis: 1, position_m: 0.02 * x, velocity_mps: v, smoothed_mps: v, last_force_n: 0.0, sliding: x,
                 twin_force_n: force_n, blade_force_n: -0.3 * force_n, twin_energy_j: 1e-3,
             };
             let demand = end.demand(&inputs, &handle, &tank);
