@@ -1,7 +1,7 @@
 //! Ground truth of a simulation: true stiffness, lumps and delays.
 //!
 //! Source: ours. The stiffness under the probe is that of the operator's own presses on the remote tissue itself, without
-//! a channel ([`direct_touch`](crate::direct_touch)). Tissue is not linear, so a stiffness belongs to a depth; a depth
+//! a channel (`direct_touch`). Tissue is not linear, so a stiffness belongs to a depth; a depth
 //! that depended on the channel would give another truth in every mode. The delay of a frame is counted in ticks,
 //! without any clock.
 
