@@ -12,15 +12,14 @@ use palpate_transport::Time;
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::TickRecord;
 
+use crate::metrics::press;
+
 /// Longest script that is played \[s\]: slower presses have nearly the same stiffness. Of `layered-lump`, those of 20 s
 /// have 1.4 % more than those of 60 s.
 const SCRIPT_S_MAX: f64 = 60.0;
 
-/// Phases of presses: of their motion records are kept.
-const PRESSES: std::ops::RangeInclusive<u16> = 1..=9;
-
 /// Presses the remote tissue by the script of the session up to the end of `last_phase`; returns a record for each tick
-/// of a press. None for tissue that collapsed.
+/// of a press. Tissue that collapses has no records.
 ///
 /// # Errors
 /// [`ConfigError`] if the remote tissue cannot be used.
@@ -55,7 +54,7 @@ pub(crate) fn touch(config: &Config, last_phase: u16) -> Result<Vec<TickRecord>,
         if tissue.take_collapse() {
             return Ok(Vec::new());
         }
-        if !PRESSES.contains(&reading.phase) {
+        if !press::PRESSES.contains(&reading.phase) {
             continue;
         }
         records.push(TickRecord {
@@ -75,7 +74,6 @@ mod tests {
     use palpate_session::stat::mean;
 
     use super::*;
-    use crate::metrics::press;
 
     fn stiffness_npm(config: &Config, last_phase: u16) -> Vec<f64> {
         let records = touch(config, last_phase).expect("built in");

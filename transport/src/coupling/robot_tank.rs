@@ -17,8 +17,8 @@ const CONTACT_SHARE: f64 = 1.0 / 3.0;
 /// Least force of a contact in which there is no dry friction \[N\]. Ours.
 const CONTACT_N: f64 = 0.15;
 
-/// Largest dry friction \[N\]: over [`PRESLIDING_M`](super::method::PRESLIDING_M) it is a spring of 500 N/m, stable on a
-/// light handle at 1 kHz. Ours.
+/// Largest dry friction \[N\]: over [`PRESLIDING_M`](super::method::PRESLIDING_M) it is a spring of 500 N/m at most.
+/// Ours.
 const DRY_N_MAX: f64 = 0.5;
 
 /// Friction that fills the slave's tank while it is low \[N\].

@@ -18,7 +18,7 @@ use super::{
 use crate::summary::ContactSummary;
 
 /// Phases of presses, one per site.
-const PRESSES: std::ops::RangeInclusive<u16> = 1..=9;
+pub(crate) const PRESSES: std::ops::RangeInclusive<u16> = 1..=9;
 
 /// Least peak force of a press that is measured \[N\]: below, noise is larger than the slope.
 const FORCE_N_MIN: f64 = 0.05;
