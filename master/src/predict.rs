@@ -12,7 +12,7 @@
 
 use palpate_scene::MorphSteps;
 use palpate_transport::frame::FrameFlags;
-use palpate_transport::{Axes, HapticFrame};
+use palpate_transport::{Axes, HapticFrame, Time};
 use palpate_twin::edits::{EditBatchLog, EditPhase, TopologyChange};
 use palpate_twin::{Instrument, Reaction, Tissue, Vec3};
 
@@ -25,6 +25,7 @@ pub mod hunt_crossley;
 mod learning;
 pub mod local_law;
 mod params;
+mod probe_playback;
 mod scene_morph;
 mod tool_shape;
 mod twin_edits;
@@ -36,6 +37,7 @@ use hunt_crossley::ContactEstimate;
 use learning::Learning;
 use local_law::{LocalLaw, LocalModel, TwinContact};
 pub use params::PredictParams;
+use probe_playback::ProbePlayback;
 use scene_morph::SceneMorph;
 pub use tool_shape::ToolShape;
 pub use twin_edits::RemoteEdits;
@@ -62,8 +64,8 @@ pub struct RemoteReport {
     pub probe: ToolState,
     /// Force of the tissue on the probe, if it is known \[N\].
     pub contact_force_n: Option<Axes>,
-    /// True if this frame was not used before: a frame stays the newest until the next arrives.
-    pub fresh: bool,
+    /// Time of sending, on the robot's clock: a frame stays the newest until the next arrives.
+    pub sent: Time,
     /// Progress of its tissue in the log of edits.
     pub edits: RemoteEdits,
 }
@@ -86,9 +88,9 @@ impl ToolState {
 }
 
 impl RemoteReport {
-    /// Report of a frame; `fresh` if the frame was not used before.
+    /// Report of a frame.
     #[must_use]
-    pub(crate) fn from_frame(frame: &HapticFrame, fresh: bool) -> Self {
+    pub(crate) fn from_frame(frame: &HapticFrame) -> Self {
         let flag = |flag| frame.flags & flag != 0;
         Self {
             probe: ToolState {
@@ -98,7 +100,7 @@ impl RemoteReport {
                 instrument: Instrument::Blunt,
             },
             contact_force_n: flag(FrameFlags::FORCE_VALID).then_some(frame.contact_force_n),
-            fresh,
+            sent: Time(frame.sent_ns),
             edits: RemoteEdits {
                 finished_batches: frame.edit_batches,
                 topology: frame.topology,
@@ -169,6 +171,8 @@ impl TwinPrediction {
 pub struct TwinPredictor {
     twin: Box<dyn Tissue>,
     shadow: Box<dyn Tissue>,
+    /// The robot's motion, which the shadow feels.
+    playback: ProbePlayback,
     /// Created at the first step, from its parameters.
     learning: Option<Learning>,
     /// Contact law of the remote tissue.
@@ -201,6 +205,7 @@ impl TwinPredictor {
             edits: TwinEdits::for_tissue(shadow.as_ref()),
             twin,
             shadow,
+            playback: ProbePlayback::default(),
             learning: None,
             contact_estimator: ContactEstimator::default(),
             local_law: LocalLaw::default(),
@@ -290,7 +295,7 @@ impl TwinPredictor {
             edits.record(&self.twin.view(), None);
         }
         (self.extrapolated_last, self.in_contact) = (false, reaction.contacts > 0);
-        let expected = remote.map(|remote| self.learn_from_report(params, remote, step_s));
+        let expected = remote.map(|remote| self.learn_from_report(params, remote, dt_s));
         let robot_in_contact = expected.is_some_and(|expected| expected.contacts > 0);
         let learning = Learning::get_or_new(&mut self.learning, params);
         let place_m = place_m(handle);
@@ -330,13 +335,19 @@ impl TwinPredictor {
         }
     }
 
-    /// Steps the shadow at the robot's position and learns from the difference; returns the shadow's reaction.
+    /// Steps the shadow along the robot's motion and learns from the difference; returns the shadow's reaction.
     fn learn_from_report(
         &mut self,
         params: &PredictParams,
-        remote: &RemoteReport,
-        step_s: f64,
+        newest: &RemoteReport,
+        dt_s: f64,
     ) -> Reaction {
+        let (remote, time_passed) = &self.playback.play(newest, dt_s);
+        let step_s = if *time_passed {
+            dt_s.min(TISSUE_STEP_S_MAX)
+        } else {
+            0.0
+        };
         let (shadow, twin) = (self.shadow.as_mut(), self.twin.as_ref());
         let topology_agrees = self
             .edits
@@ -344,11 +355,11 @@ impl TwinPredictor {
             .is_none_or(|edits| edits.sync_shadow(shadow, twin, remote.edits));
         let expected = touch_tissue(self.shadow.as_mut(), params, &remote.probe, step_s);
         let learning = Learning::get_or_new(&mut self.learning, params);
-        if params.update && topology_agrees && !expected.collapsed {
+        if *time_passed && params.update && topology_agrees && !expected.collapsed {
             learn_from_robot(params, learning, &expected, remote);
         }
         if (params.estimate || params.local != LocalModel::Twin)
-            && remote.fresh
+            && *time_passed
             && let Some([_, _, force_n, _]) = remote.contact_force_n
         {
             let ([_, _, z, _], [_, _, vz, _]) =

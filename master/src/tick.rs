@@ -76,8 +76,6 @@ pub struct MasterState {
     has_position: bool,
     inbox: Inbox,
     sequence: u64,
-    /// Number of the frame that the twin used last.
-    twin_sequence: u64,
     fault: bool,
     /// True if the cause of the latched fault is a collapse of the twin.
     collapsed: bool,
@@ -364,11 +362,8 @@ impl MasterState {
             predictor.extrapolate(params, &handle)
         } else {
             let frame = self.inbox.newest();
-            let last_sequence = core::mem::replace(&mut self.twin_sequence, frame.sequence);
-            // an old frame is no new evidence: the twin must not learn from it repeatedly
             let usable = frame.sequence > 0 && !context.stale;
-            let remote =
-                usable.then(|| RemoteReport::from_frame(frame, frame.sequence != last_sequence));
+            let remote = usable.then(|| RemoteReport::from_frame(frame));
             let prediction = predictor.step(params, &handle, remote.as_ref(), inputs.dt_s);
             predictor.revise(reading.revisions);
             prediction

@@ -19,7 +19,7 @@ fn unknown_force_yields_no_sample() {
     let remote = RemoteReport {
         probe: touch,
         contact_force_n: None,
-        fresh: true,
+        sent: Time(0),
         edits: RemoteEdits::default(),
     };
     assert_eq!(
@@ -64,7 +64,7 @@ fn issue_pending_undo_and_redo_lost_their_order() {
         let remote = RemoteReport {
             probe: handle(0.0, false),
             contact_force_n: None,
-            fresh: true,
+            sent: Time(0),
             edits: RemoteEdits {
                 finished_batches: 0,
                 topology,
