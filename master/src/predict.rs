@@ -25,6 +25,7 @@ pub mod hunt_crossley;
 mod learning;
 pub mod local_law;
 mod params;
+mod place_fit;
 mod probe_playback;
 mod scene_morph;
 mod tool_shape;
@@ -37,6 +38,7 @@ use hunt_crossley::ContactEstimate;
 use learning::Learning;
 use local_law::{LocalLaw, LocalModel, TwinContact};
 pub use params::PredictParams;
+use place_fit::PressSample;
 use probe_playback::ProbePlayback;
 use scene_morph::SceneMorph;
 pub use tool_shape::ToolShape;
@@ -561,9 +563,8 @@ fn learn_from_robot(
     expected: &Reaction,
     remote: &RemoteReport,
 ) {
-    if let Some((expected_n, measured_n)) = normal_forces(params, expected, remote) {
-        let place_m = place_m(&remote.probe);
-        learning.add_sample(place_m, expected_n, measured_n, params.force_n_min);
+    if let Some(sample) = press_sample(params, expected, remote) {
+        learning.add_sample(place_m(&remote.probe), &sample, params.force_n_min);
     } else if expected.contacts == 0 {
         learning.end_press();
     }
@@ -583,25 +584,27 @@ const EXPECTED_FRACTION_MIN: f64 = 0.1;
 /// by its error.
 const MEASURED_FRACTION_MIN: f64 = 0.5;
 
-/// Expected and measured normal force \[N\], if both are large enough to compare.
-fn normal_forces(
+/// Sample of the robot's press, if both normal forces are large enough to compare.
+fn press_sample(
     params: &PredictParams,
     expected: &Reaction,
     remote: &RemoteReport,
-) -> Option<(f64, f64)> {
+) -> Option<PressSample> {
     let measured = remote.contact_force_n?;
     if remote.probe.closed || expected.contacts == 0 {
         return None;
     }
     let [mx, my, mz, _] = measured;
     let [vx, vy, vz, _] = remote.probe.velocity_mps;
-    let measured_n = Vec3::new(mx, my, mz).dot(&expected.normal);
-    let predicted = expected.force_n.dot(&expected.normal);
-    let speed = Vec3::new(vx, vy, vz).norm();
+    let sample = PressSample {
+        expected_n: expected.force_n.dot(&expected.normal),
+        measured_n: Vec3::new(mx, my, mz).dot(&expected.normal),
+    };
     // a twin much softer than the tissue predicts small forces, and they are still evidence
-    let sufficient = measured_n > MEASURED_FRACTION_MIN * params.force_n_min
-        && predicted > EXPECTED_FRACTION_MIN * params.force_n_min;
-    (sufficient && speed < params.speed_mps_max).then_some((predicted, measured_n))
+    let sufficient = sample.measured_n > MEASURED_FRACTION_MIN * params.force_n_min
+        && sample.expected_n > EXPECTED_FRACTION_MIN * params.force_n_min;
+    let slow = Vec3::new(vx, vy, vz).norm() < params.speed_mps_max;
+    (sufficient && slow).then_some(sample)
 }
 
 #[cfg(test)]

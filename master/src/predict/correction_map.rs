@@ -1,136 +1,20 @@
 //! Correction map: the factor by which the twin's force is wrong, by place and by force.
 //!
-//! A place fit belongs to one place that the robot has pressed. It fits the measured force as a power law
-//! of the force that the twin expects for the same motion, `F = A F_twin^n`. So neither surface nor unit
-//! must be known, and a stiffening tissue (Hunt and Crossley 1975, teleop E15) is covered.
-//! Between the places the fits are blended by distance. Far from all of them their mean holds, because a
-//! tissue that is stiffer here than modelled is likely to be so elsewhere. All of it is ours.
-//!
-//! | symbol | meaning | unit |
-//! |---|---|---|
-//! | q | `ln(F_twin / 1 N)` | - |
-//! | e | `ln(F / F_twin)`, which a fit averages | - |
+//! Each place that the robot has pressed has a [`PlaceFit`]. Between the places the fits are blended by distance. Far
+//! from all of them their mean holds, because a tissue that is stiffer here than modelled is likely to be so
+//! elsewhere. All of it is ours.
+
+use super::place_fit::{PlaceFit, PressSample};
 
 /// Most places in the map; the one with the least weight is replaced by a new one.
 const PLACES_MAX: usize = 32;
-
-/// Share of a place's old weight that remains after a new press: a new press counts
-/// ten times an old one, so that a changed tissue is learnt anew.
-const OLD_PRESS_SHARE: f64 = 0.1;
-
-/// Relative error of the twin's force over that of the measured one: a sensor is
-/// off by some 10 mN, a twin of 150 N/m by the error of the robot's position, some 10 um.
-const TWIN_ERROR: f64 = 0.2;
-
-/// Force above which a power law is off by more than a sensor \[N\]: some percent of it, and so 20 mN.
-const RELATIVE_ERROR_N: f64 = 1.5;
-
-/// Distance beyond the twin's largest force, in its logarithm, for which a fit is extrapolated: a robot of
-/// 2 000 N/m presses tissue of that stiffness only half as deep as the hand intends.
-const EXTRAPOLATION_LOG: f64 = 0.7;
-
-/// Weight of samples at which a fit counts half \[N^2\]: 50 ms at 0.3 N.
-const TRUST_HALF_N2: f64 = 5.0;
-
-/// Weight of samples of half a whole press, at which an exponent counts half \[N^2\]: 0.6 s at 1 N. A quick
-/// press determines the stiffness long before the exponent, because its dynamics resemble a power law.
-const EXPONENT_HALF_N2: f64 = 600.0;
 
 /// Weight of the mean of all fits beside one whose place is touched: it decides where no fit is
 /// near.
 const MEAN_SHARE: f64 = 0.005;
 
-/// Spread of q that a fit must exceed to determine an exponent: below, the force has hardly varied.
-const LOG_FORCE_SPREAD_MIN: f64 = 0.15;
-
-/// Bounds of the exponent n - 1: force must rise with the twin's.
-const EXPONENT_BOUNDS: (f64, f64) = (-0.5, 1.0);
-
 /// Share of the radius of a fit within which a touch belongs to its place.
 const SAME_PLACE_SHARE: f64 = 0.25;
-
-/// Ratio of measured to least force above which a sample counts although the fit predicts less: beyond any sensor
-/// lag.
-const SURPRISE_RATIO: f64 = 3.0;
-
-/// Largest logarithm of the factor: a factor of 20, or of 1/20.
-pub(super) const LOG_FACTOR_MAX: f64 = 3.0;
-
-/// Fit of one place: weighted sums over samples.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct PlaceFit {
-    place_m: [f64; 2],
-    w: f64,
-    wq: f64,
-    wqq: f64,
-    we: f64,
-    wqe: f64,
-    q_min: f64,
-    q_max: f64,
-}
-
-impl PlaceFit {
-    fn at_place(place_m: [f64; 2]) -> Self {
-        Self {
-            place_m,
-            q_min: f64::INFINITY,
-            q_max: f64::NEG_INFINITY,
-            ..Self::default()
-        }
-    }
-
-    fn add(&mut self, q: f64, e: f64, w: f64) {
-        self.w += w;
-        self.wq += w * q;
-        self.wqq += w * q * q;
-        self.we += w * e;
-        self.wqe += w * q * e;
-        self.q_min = self.q_min.min(q);
-        self.q_max = self.q_max.max(q);
-    }
-
-    /// Reduces the weight from before the press that has ended to a share, if the press had at least a quarter of it;
-    /// a lighter press reduces it less.
-    fn forget(&mut self, before: &Self) {
-        if before.w <= 0.0 {
-            return;
-        }
-        let added = self.w - before.w;
-        let lost = (1.0 - OLD_PRESS_SHARE) * (4.0 * added / before.w).min(1.0);
-        self.w -= lost * before.w;
-        self.wq -= lost * before.wq;
-        self.wqq -= lost * before.wqq;
-        self.we -= lost * before.we;
-        self.wqe -= lost * before.wqe;
-    }
-
-    /// Logarithm of the factor at a force, constant far beyond the sampled forces.
-    fn log_factor(&self, q: f64) -> f64 {
-        let (mean_q, mean_e) = (self.wq / self.w, self.we / self.w);
-        let spread = (self.wqq / self.w - mean_q * mean_q).max(0.0);
-        let covariance = self.wqe / self.w - mean_q * mean_e;
-        let slope = covariance / (spread + LOG_FORCE_SPREAD_MIN * LOG_FORCE_SPREAD_MIN)
-            * self.press_share();
-        let q = q.clamp(self.q_min, self.q_max + EXTRAPOLATION_LOG);
-        let log = mean_e + slope.clamp(EXPONENT_BOUNDS.0, EXPONENT_BOUNDS.1) * (q - mean_q);
-        log.clamp(-LOG_FACTOR_MAX, LOG_FACTOR_MAX)
-    }
-
-    /// Weight of the fit among others, 0 to 1.
-    fn trust(&self) -> f64 {
-        self.w / (self.w + TRUST_HALF_N2)
-    }
-
-    /// Share of a whole press that it has received, 0 to 1.
-    fn press_share(&self) -> f64 {
-        self.w / (self.w + EXPONENT_HALF_N2)
-    }
-
-    fn distance2_m2(&self, place_m: [f64; 2]) -> f64 {
-        let (dx, dy) = (place_m[0] - self.place_m[0], place_m[1] - self.place_m[1]);
-        dx * dx + dy * dy
-    }
-}
 
 /// All place fits. A copy keeps the state from before a press.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -161,40 +45,11 @@ impl CorrectionMap {
         Self::new(self.radius_m)
     }
 
-    /// Adds a sample of a touch at a place \[m\]: the force that the twin expects and the
-    /// measured one \[N\], both above zero. Below `least_n` \[N\] it is not used.
-    pub(super) fn add_sample(
-        &mut self,
-        place_m: [f64; 2],
-        expected_n: f64,
-        measured_n: f64,
-        least_n: f64,
-    ) {
-        let usable = expected_n > 0.0
-            && measured_n > 0.0
-            && (expected_n + measured_n).is_finite()
-            && place_m.iter().all(|x| x.is_finite());
-        if !usable {
-            return;
-        }
-        let q = libm::log(expected_n);
-        let e = (libm::log(measured_n) - q).clamp(-LOG_FACTOR_MAX, LOG_FACTOR_MAX);
-        let index = self.fit_index(place_m);
-        let fit = &mut self.fits[index];
-        // A sensor lags: of two samples at one depth the one on the way out weighs more. The weight must not depend
-        // on the sample's own error, so it uses the force that the fit predicts from the twin's.
-        let predicted_log = if fit.w > 0.0 { fit.we / fit.w } else { e };
-        let predicted_n = expected_n * libm::exp(predicted_log);
-        // a force far above the least is used whatever the fit predicts: the fit of a soft tissue would otherwise
-        // reject each press of a tissue that has become hard
-        let predicted_n = if measured_n > SURPRISE_RATIO * least_n {
-            predicted_n.max(least_n)
-        } else {
-            predicted_n
-        };
-        let w = weight_n2(expected_n, predicted_n);
-        if w.is_finite() && predicted_n >= least_n && w > 0.0 {
-            fit.add(q, e, w);
+    /// Adds a sample of a touch at a place \[m\]. Below `least_n` \[N\] it is not used.
+    pub(super) fn add_sample(&mut self, place_m: [f64; 2], sample: &PressSample, least_n: f64) {
+        if sample.is_usable() && place_m.iter().all(|x| x.is_finite()) {
+            let index = self.fit_index(place_m);
+            self.fits[index].add(sample, least_n);
         }
     }
 
@@ -233,7 +88,7 @@ impl CorrectionMap {
             self.count += 1;
             return self.count - 1;
         }
-        let weights = self.fits.iter().map(|fit| fit.w);
+        let weights = self.fits.iter().map(PlaceFit::weight_n2);
         let least = weights.enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
         least.map_or(0, |(index, _)| index)
     }
@@ -245,7 +100,7 @@ impl CorrectionMap {
         let q = libm::log(force_n.max(f64::MIN_POSITIVE));
         let (mut near, mut near_log, mut all, mut all_log) = (0.0, 0.0, 0.0, 0.0);
         // a fit without samples has no mean
-        let has_samples = |fit: &&PlaceFit| fit.w > 0.0;
+        let has_samples = |fit: &&PlaceFit| fit.weight_n2() > 0.0;
         for fit in self.fits[..self.count].iter().filter(has_samples) {
             let (trust, log) = (fit.trust(), fit.log_factor(q));
             let share = self.kernel(fit.distance2_m2(place_m)) * trust;
@@ -280,20 +135,10 @@ impl CorrectionMap {
     }
 }
 
-/// Weight of a sample with the predicted force `predicted_n` \[N^2\]: the inverse variance of the logarithm of
-/// measured over expected force. The errors are absolute up to [`RELATIVE_ERROR_N`] and relative beyond. So tissue
-/// much harder than the twin is learnt from the small forces of the twin there, and the deepest samples
-/// of a press do not dominate it.
-fn weight_n2(expected_n: f64, predicted_n: f64) -> f64 {
-    let inverse = |force_n: f64| 1.0 / (force_n * force_n);
-    let twin_error2 = TWIN_ERROR * TWIN_ERROR;
-    (1.0 + twin_error2)
-        / (inverse(predicted_n) + twin_error2 * inverse(expected_n) + inverse(RELATIVE_ERROR_N))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::predict::place_fit::sample;
     use proptest::prelude::*;
 
     const HERE: [f64; 2] = [0.0, 0.0];
@@ -303,7 +148,7 @@ mod tests {
     fn press(map: &mut CorrectionMap, place_m: [f64; 2], law: impl Fn(f64) -> f64) {
         for step in 1..=200 {
             let expected_n = 0.15 + 0.85 * f64::from(step) / 200.0;
-            map.add_sample(place_m, expected_n, law(expected_n), 0.0);
+            map.add_sample(place_m, &sample(expected_n, law(expected_n)), 0.0);
         }
         map.end_press();
     }
@@ -336,7 +181,11 @@ mod tests {
         for _ in 0..40 {
             for step in 1..=200 {
                 let expected_n = 0.15 + 0.85 * f64::from(step) / 200.0;
-                map.add_sample(HERE, expected_n, 1.5 * libm::pow(expected_n, 1.4), 0.0);
+                map.add_sample(
+                    HERE,
+                    &sample(expected_n, 1.5 * libm::pow(expected_n, 1.4)),
+                    0.0,
+                );
             }
         }
         for force in [0.3, 0.6, 1.0] {
@@ -359,7 +208,7 @@ mod tests {
             for step in 1..=200 {
                 let expected_n = 0.005 * f64::from(step);
                 for lag_n in [-0.1, 0.1] {
-                    map.add_sample(HERE, expected_n, 1.5 * expected_n + lag_n, 0.15);
+                    map.add_sample(HERE, &sample(expected_n, 1.5 * expected_n + lag_n), 0.15);
                 }
             }
         }
@@ -387,7 +236,7 @@ mod tests {
         let mut press = |force_n_max: f64, factor: f64| {
             for step in 1..=1000 {
                 let expected_n = force_n_max * f64::from(step) / 1000.0;
-                map.add_sample(HERE, expected_n, factor * expected_n, 0.15);
+                map.add_sample(HERE, &sample(expected_n, factor * expected_n), 0.15);
             }
             map.end_press();
             libm::exp(map.log_factor(HERE, 0.8))
@@ -405,9 +254,9 @@ mod tests {
     fn invalid_samples_leave_the_map_empty() {
         let mut map = CorrectionMap::new(0.022);
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            map.add_sample(HERE, bad, 1.0, 0.0);
-            map.add_sample(HERE, 1.0, bad, 0.0);
-            map.add_sample([bad / 0.0 * 0.0, 0.0], 1.0, 1.0, 0.0);
+            map.add_sample(HERE, &sample(bad, 1.0), 0.0);
+            map.add_sample(HERE, &sample(1.0, bad), 0.0);
+            map.add_sample([bad / 0.0 * 0.0, 0.0], &sample(1.0, 1.0), 0.0);
         }
         assert_eq!(map, CorrectionMap::new(0.022));
     }
@@ -421,7 +270,7 @@ mod tests {
         {
             let mut map = CorrectionMap::new(0.022);
             for (index, &(px, py, expected, measured)) in samples.iter().enumerate() {
-                map.add_sample([px, py], expected, measured, 0.0);
+                map.add_sample([px, py], &sample(expected, measured), 0.0);
                 if index % 7 == 0 {
                     map.end_press();
                 }

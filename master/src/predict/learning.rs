@@ -9,6 +9,7 @@ use palpate_twin::Reaction;
 use super::correction::{Correction, CorrectionGoal, InwardMotion};
 use super::correction_map::CorrectionMap;
 use super::params::PredictParams;
+use super::place_fit::PressSample;
 
 /// Learnt corrections, and the part that the present touch uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,17 +56,9 @@ impl Learning {
         self.learnt_map.confidence(place_m)
     }
 
-    /// Adds the expected force of the twin and the measured one of the robot at a place, both \[N\]; not used below
-    /// `least_n` \[N\].
-    pub(super) fn add_sample(
-        &mut self,
-        place_m: [f64; 2],
-        expected_n: f64,
-        measured_n: f64,
-        least_n: f64,
-    ) {
-        self.learnt_map
-            .add_sample(place_m, expected_n, measured_n, least_n);
+    /// Adds a sample of the robot at a place \[m\]; not used below `least_n` \[N\].
+    pub(super) fn add_sample(&mut self, place_m: [f64; 2], sample: &PressSample, least_n: f64) {
+        self.learnt_map.add_sample(place_m, sample, least_n);
     }
 
     /// Clears all corrections, for a twin that has changed and is not in contact.
@@ -121,6 +114,7 @@ impl Learning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::predict::place_fit::sample;
     use palpate_twin::Vec3;
 
     const HERE: [f64; 2] = [0.0, 0.0];
@@ -143,7 +137,7 @@ mod tests {
     fn learnt(factor: f64) -> Learning {
         let mut learning = Learning::new(0.015);
         for _ in 0..500 {
-            learning.add_sample(HERE, 1.0, factor, 0.0);
+            learning.add_sample(HERE, &sample(1.0, factor), 0.0);
         }
         learning
     }
@@ -215,7 +209,7 @@ mod tests {
             learning.apply(&params, HERE, &pressed(1.0), AT_REST);
         }
         for _ in 0..3000 {
-            learning.add_sample(HERE, 3.0, 5.0, 0.0);
+            learning.add_sample(HERE, &sample(3.0, 5.0), 0.0);
             learning.apply(&params, HERE, &pressed(3.0), AT_REST);
             assert!(
                 learning.correction().energy_j() <= 0.0,
@@ -232,7 +226,7 @@ mod tests {
         for round in 0..200 {
             let factor = if round % 2 == 0 { 1.1 } else { 0.9 };
             for _ in 0..20 {
-                learning.add_sample(HERE, 1.0, factor, 0.0);
+                learning.add_sample(HERE, &sample(1.0, factor), 0.0);
                 learning.apply(&params, HERE, &pressed(1.0), AT_REST);
             }
         }

@@ -12,9 +12,9 @@ use palpate_twin::{Reaction, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::correction::{Correction, CorrectionGoal, InwardMotion};
-use super::correction_map::LOG_FACTOR_MAX;
 use super::hunt_crossley::ContactEstimate;
 use super::params::PredictParams;
+use super::place_fit::LOG_FACTOR_MAX;
 use super::{LEARNT_DAMPING_NSPM_MAX, ToolState};
 
 /// Model that the hand feels at 1 kHz.

@@ -38,7 +38,7 @@ params! {
         /// Force below which nothing is learnt \[N\].
         pub force_n_min: f64 = 0.15 => (0.01..=10.0),
         /// Probe speed above which nothing is learnt, because damping is not stiffness \[m/s\].
-        pub speed_mps_max: f64 = 0.03 => (0.0..=1.0),
+        pub speed_mps_max: f64 = 0.06 => (0.0..=1.0),
     }
 }
 

@@ -23,7 +23,7 @@ fn unknown_force_yields_no_sample() {
         edits: RemoteEdits::default(),
     };
     assert_eq!(
-        normal_forces(&PredictParams::default(), &expected, &remote),
+        press_sample(&PredictParams::default(), &expected, &remote),
         None
     );
     let shadow = Reaction {
@@ -34,8 +34,8 @@ fn unknown_force_yields_no_sample() {
         contact_force_n: Some([0.0, 0.0, 2.0, 0.0]),
         ..remote
     };
-    let forces_n = normal_forces(&PredictParams::default(), &shadow, &measured);
-    assert_eq!(forces_n, Some((1.0, 2.0)));
+    let sample = press_sample(&PredictParams::default(), &shadow, &measured);
+    assert_eq!(sample, Some(place_fit::sample(1.0, 2.0)));
 }
 
 /// Tool with a blade, or a blunt one, at a place.

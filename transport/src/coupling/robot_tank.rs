@@ -45,7 +45,7 @@ pub(super) fn charging_friction_with_twin_n(
     let air_n = joined_n(dry_n, charging_friction_n(port, n_max));
     let damping_n = charging_force_n(tank_j, CONTACT_SHARE * target_j, n_max, handle.smoothed_mps);
     // a comparison with not-a-number gives a whole contact, with the least friction
-    let whole_n = CONTACT_N.max(2.0 * air_n.abs());
+    let whole_n = CONTACT_N.max(1.5 * air_n.abs());
     let contact = if contact_n < whole_n {
         contact_n / whole_n
     } else {
