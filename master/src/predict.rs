@@ -66,6 +66,13 @@ pub struct RemoteReport {
     pub probe: ToolState,
     /// Force of the tissue on the probe, if it is known \[N\].
     pub contact_force_n: Option<Axes>,
+    /// True if that force differs from that of the frame before: a sensor that repeats a reading to the last bit has
+    /// failed. Set by the playback.
+    pub sensor_lives: bool,
+    /// Force of the coupling on the robot \[N\].
+    pub port_force_n: Axes,
+    /// True if the robot may move.
+    pub engaged: bool,
     /// Time of sending, on the robot's clock: a frame stays the newest until the next arrives.
     pub sent: Time,
     /// Progress of its tissue in the log of edits.
@@ -102,6 +109,9 @@ impl RemoteReport {
                 instrument: Instrument::Blunt,
             },
             contact_force_n: flag(FrameFlags::FORCE_VALID).then_some(frame.contact_force_n),
+            sensor_lives: false,
+            port_force_n: frame.port_force_n,
+            engaged: flag(FrameFlags::ENGAGED),
             sent: Time(frame.sent_ns),
             edits: RemoteEdits {
                 finished_batches: frame.edit_batches,
@@ -563,8 +573,11 @@ fn learn_from_robot(
     expected: &Reaction,
     remote: &RemoteReport,
 ) {
+    let place_m = place_m(&remote.probe);
     if let Some(sample) = press_sample(params, expected, remote) {
-        learning.add_sample(place_m(&remote.probe), &sample, params.force_n_min);
+        learning.add_sample(place_m, &sample, params.force_n_min);
+    } else if meets_nothing(params, expected, remote) {
+        learning.add_absence(place_m);
     } else if expected.contacts == 0 {
         learning.end_press();
     }
@@ -583,6 +596,31 @@ const EXPECTED_FRACTION_MIN: f64 = 0.1;
 /// place itself selects the samples, by the force that it predicts. A selection by the measured force would be biased
 /// by its error.
 const MEASURED_FRACTION_MIN: f64 = 0.5;
+
+/// Force of the twin over [`PredictParams::force_n_min`] from which a lack of force is evidence.
+const EXPECTED_RATIO_ABSENT: f64 = 2.0;
+
+/// Measured force over the twin's below which the robot may meet nothing.
+const NOTHING_RATIO: f64 = 0.1;
+
+/// Robot's own force over the twin's above which it meets something, whatever its sensor says: a sensor can be dead.
+const PUSH_RATIO: f64 = 0.5;
+
+/// True if a robot that may move meets nothing where the twin has tissue: neither its sensor nor its own drive has a force.
+fn meets_nothing(params: &PredictParams, expected: &Reaction, remote: &RemoteReport) -> bool {
+    let along =
+        |force_n: &Axes| Vec3::new(force_n[0], force_n[1], force_n[2]).dot(&expected.normal);
+    let expected_n = along(&port_axes(expected));
+    let is_below = |force_n: f64, ratio: f64| force_n.abs() < ratio * expected_n;
+    remote.engaged
+        && remote.sensor_lives
+        && !remote.probe.closed
+        && expected_n > EXPECTED_RATIO_ABSENT * params.force_n_min
+        && is_below(along(&remote.port_force_n), PUSH_RATIO)
+        && remote
+            .contact_force_n
+            .is_some_and(|measured_n| is_below(along(&measured_n), NOTHING_RATIO))
+}
 
 /// Sample of the robot's press, if both normal forces are large enough to compare.
 fn press_sample(

@@ -17,9 +17,13 @@
 use palpate_twin::Reaction;
 
 use super::params::PredictParams;
+use super::place_fit::LOG_FACTOR_MAX;
 
 /// Outward speed above which a hand counts as leaving \[m/s\]: above the noise of a coarse encoder.
 const LEAVING_MPS: f64 = 0.005;
+
+/// Rate at which the force of tissue that is not there falls, in its logarithm \[1/s\]: to a twentieth in 0.15 s. Ours.
+const ABSENT_PER_S: f64 = 20.0;
 
 /// Initial and target factor, as logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -109,10 +113,12 @@ impl Correction {
         let force_n = reaction.force_n.norm();
         let now = initial_log + self.added_log;
         let approach = (params.update_per_s * dt_s).min(1.0) * (target_log - now);
-        let step = approach.clamp(
-            -params.soften_per_s_max * dt_s,
-            params.stiffen_per_s_max * dt_s,
-        );
+        let soften_per_s = if target_log < -LOG_FACTOR_MAX {
+            ABSENT_PER_S
+        } else {
+            params.soften_per_s_max
+        };
+        let step = approach.clamp(-soften_per_s * dt_s, params.stiffen_per_s_max * dt_s);
         self.added_log += step;
         let (before_n, after_n) = (force_n * libm::exp(now), force_n * libm::exp(now + step));
         let old_n = (before_n - self.moved_n).max(0.0);

@@ -53,6 +53,14 @@ impl CorrectionMap {
         }
     }
 
+    /// Adds a tick in which the robot met nothing at a place \[m\] where the twin has tissue.
+    pub(super) fn add_absence(&mut self, place_m: [f64; 2]) {
+        if place_m.iter().all(|x| x.is_finite()) {
+            let index = self.fit_index(place_m);
+            self.fits[index].add_absence();
+        }
+    }
+
     /// Ends the touch; true if it had added samples.
     pub(super) fn end_press(&mut self) -> bool {
         let ended = self.active_fit.take();
@@ -88,7 +96,7 @@ impl CorrectionMap {
             self.count += 1;
             return self.count - 1;
         }
-        let weights = self.fits.iter().map(PlaceFit::weight_n2);
+        let weights = self.fits.iter().map(PlaceFit::trust);
         let least = weights.enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
         least.map_or(0, |(index, _)| index)
     }
@@ -99,18 +107,18 @@ impl CorrectionMap {
     pub(super) fn log_factor(&self, place_m: [f64; 2], force_n: f64) -> f64 {
         let q = libm::log(force_n.max(f64::MIN_POSITIVE));
         let (mut near, mut near_log, mut all, mut all_log) = (0.0, 0.0, 0.0, 0.0);
-        // a fit without samples has no mean
-        let has_samples = |fit: &&PlaceFit| fit.weight_n2() > 0.0;
-        for fit in self.fits[..self.count].iter().filter(has_samples) {
+        let fits = self.fits[..self.count].iter().filter(|fit| fit.is_known());
+        // empty places say nothing about tissue elsewhere, unless all are empty
+        let all_empty = fits.clone().all(PlaceFit::is_empty_place);
+        for fit in fits {
             let (trust, log) = (fit.trust(), fit.log_factor(q));
             let share = self.kernel(fit.distance2_m2(place_m)) * trust;
             near += share;
             near_log += share * log;
-            all += trust;
-            all_log += trust * log;
-        }
-        if all <= 0.0 {
-            return 0.0;
+            if all_empty || !fit.is_empty_place() {
+                all += trust;
+                all_log += trust * log;
+            }
         }
         // few samples do not determine the mean of a whole tissue
         let mean = all_log / (all + MEAN_SHARE);
@@ -248,6 +256,31 @@ mod tests {
             factors[0] > 2.0 * soft && (factors[2] - 1.0).abs() < 0.2,
             "{factors:?}"
         );
+    }
+
+    #[test]
+    fn empty_place_is_learnt_at_once_and_forgotten_at_the_first_force() {
+        let mut map = CorrectionMap::new(0.022);
+        for _ in 0..20 {
+            press(&mut map, HERE, |force| 2.0 * force);
+        }
+        press(&mut map, THERE, |force| force);
+        let elsewhere = map.log_factor([0.1, 0.1], 0.5);
+        for _ in 0..20 {
+            map.add_absence(HERE);
+        }
+        assert!(map.log_factor(HERE, 0.5) > 0.6);
+        for _ in 0..20 {
+            map.add_absence(HERE);
+        }
+        map.end_press();
+        assert!(map.log_factor(HERE, 0.5) < -5.5);
+        assert_eq!(map.confidence(HERE), 1.0);
+        // other places keep what they know, and the mean of those with tissue holds elsewhere
+        assert!(map.log_factor(THERE, 0.5).abs() < 0.2);
+        assert!(map.log_factor([0.1, 0.1], 0.5).abs() < elsewhere);
+        press(&mut map, HERE, |force| 2.0 * force);
+        assert!((map.log_factor(HERE, 0.5) - core::f64::consts::LN_2).abs() < 0.06);
     }
 
     #[test]

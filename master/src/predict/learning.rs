@@ -61,6 +61,11 @@ impl Learning {
         self.learnt_map.add_sample(place_m, sample, least_n);
     }
 
+    /// Adds a tick in which the robot met nothing at a place \[m\] where the twin has tissue.
+    pub(super) fn add_absence(&mut self, place_m: [f64; 2]) {
+        self.learnt_map.add_absence(place_m);
+    }
+
     /// Clears all corrections, for a twin that has changed and is not in contact.
     pub(super) fn forget(&mut self) {
         let empty = self.learnt_map.cleared();

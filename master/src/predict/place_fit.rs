@@ -53,6 +53,13 @@ const SURPRISE_RATIO: f64 = 3.0;
 /// Largest logarithm of the factor: a factor of 20, or of 1/20.
 pub(super) const LOG_FACTOR_MAX: f64 = 3.0;
 
+/// Logarithm of the factor where there is no tissue: 1 of 400 of the twin's force remains. Ours.
+pub(super) const ABSENT_LOG: f64 = -6.0;
+
+/// Time for which the robot must meet nothing before a place counts as empty \[ticks\]: the mean of so many readings is
+/// some 2 mN.
+const ABSENT_TICKS: u32 = 30;
+
 /// Sample of a press.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PressSample {
@@ -79,6 +86,8 @@ pub(super) struct PlaceFit {
     sums: Matrix3<f64>,
     q_min: f64,
     q_max: f64,
+    /// Ticks in a row in which the robot has met nothing where the twin has tissue, up to [`ABSENT_TICKS`].
+    absent_ticks: u32,
 }
 
 impl PlaceFit {
@@ -92,8 +101,28 @@ impl PlaceFit {
         }
     }
 
-    /// Adds a usable sample; not used below `least_n` \[N\].
+    /// Adds a tick in which the robot has met nothing where the twin has tissue. After enough of them the place is
+    /// empty, whatever was learnt before.
+    pub(super) fn add_absence(&mut self) {
+        self.absent_ticks = (self.absent_ticks + 1).min(ABSENT_TICKS);
+        if self.is_empty_place() {
+            self.sums = Matrix3::zeros();
+        }
+    }
+
+    /// True if the robot has met nothing there.
+    pub(super) fn is_empty_place(&self) -> bool {
+        self.absent_ticks == ABSENT_TICKS
+    }
+
+    /// True if it has learnt anything.
+    pub(super) fn is_known(&self) -> bool {
+        self.weight_n2() > 0.0 || self.is_empty_place()
+    }
+
+    /// Adds a usable sample; not used below `least_n` \[N\]. Where there is a force, there is tissue.
     pub(super) fn add(&mut self, sample: &PressSample, least_n: f64) {
+        self.absent_ticks = 0;
         let (expected_n, measured_n) = (sample.expected_n, sample.measured_n);
         let q = libm::log(expected_n);
         let e = (libm::log(measured_n) - q).clamp(-LOG_FACTOR_MAX, LOG_FACTOR_MAX);
@@ -126,7 +155,7 @@ impl PlaceFit {
     /// a lighter press reduces it less.
     pub(super) fn forget(&mut self, before: &Self) {
         let old = before.weight_n2();
-        if old > 0.0 {
+        if old > 0.0 && self.weight_n2() > old {
             let added = self.weight_n2() - old;
             let lost = (1.0 - OLD_PRESS_SHARE) * (4.0 * added / old).min(1.0);
             self.sums -= lost * before.sums;
@@ -136,6 +165,9 @@ impl PlaceFit {
     /// Logarithm of the factor at a force of the twin, from its logarithm `q`, for a tool at rest; constant far beyond
     /// the sampled forces.
     pub(super) fn log_factor(&self, q: f64) -> f64 {
+        if self.is_empty_place() {
+            return ABSENT_LOG;
+        }
         let weight = self.weight_n2();
         let mean = self.sums.column(0) / weight;
         let covariance = self.sums / weight - mean * mean.transpose();
@@ -156,12 +188,21 @@ impl PlaceFit {
 
     /// Weight of the fit among others, 0 to 1.
     pub(super) fn trust(&self) -> f64 {
-        self.weight_n2() / (self.weight_n2() + TRUST_HALF_N2)
+        self.share(TRUST_HALF_N2)
     }
 
     /// Share of a whole press that it has received, 0 to 1.
     pub(super) fn press_share(&self) -> f64 {
-        self.weight_n2() / (self.weight_n2() + PRESS_HALF_N2)
+        self.share(PRESS_HALF_N2)
+    }
+
+    /// Its weight over itself and `half_n2` \[N^2\]; 1 for an empty place.
+    fn share(&self, half_n2: f64) -> f64 {
+        if self.is_empty_place() {
+            1.0
+        } else {
+            self.weight_n2() / (self.weight_n2() + half_n2)
+        }
     }
 
     /// Square of the distance to a place \[m^2\].

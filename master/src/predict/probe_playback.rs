@@ -65,7 +65,11 @@ impl ProbePlayback {
                     self.frames.pop_front();
                     self.played = self.played.max(self.frames[0].sent);
                 }
-                self.frames.push_back(*newest);
+                let last_n = self.frames.back().and_then(|last| last.contact_force_n);
+                self.frames.push_back(RemoteReport {
+                    sensor_lives: newest.contact_force_n != last_n,
+                    ..*newest
+                });
                 return false;
             }
             _ => {}
@@ -108,6 +112,9 @@ impl ProbePlayback {
                 .contact_force_n
                 .zip(to.contact_force_n)
                 .map(|(from, to)| linear(&from, &to)),
+            sensor_lives: to.sensor_lives,
+            port_force_n: linear(&from.port_force_n, &to.port_force_n),
+            engaged: newest.engaged,
             sent: self.played,
             edits: newest.edits,
         }
@@ -140,6 +147,9 @@ mod tests {
                 instrument: Instrument::Blunt,
             },
             contact_force_n: Some([0.0, 0.0, 200.0 * z, 0.0]),
+            sensor_lives: tick > 1,
+            port_force_n: [0.0; 4],
+            engaged: true,
             sent: Time(1_000_000 * tick),
             edits: RemoteEdits::default(),
         }

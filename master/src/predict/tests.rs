@@ -19,6 +19,9 @@ fn unknown_force_yields_no_sample() {
     let remote = RemoteReport {
         probe: touch,
         contact_force_n: None,
+        sensor_lives: true,
+        port_force_n: [0.0; AXES],
+        engaged: true,
         sent: Time(0),
         edits: RemoteEdits::default(),
     };
@@ -36,6 +39,57 @@ fn unknown_force_yields_no_sample() {
     };
     let sample = press_sample(&PredictParams::default(), &shadow, &measured);
     assert_eq!(sample, Some(place_fit::sample(1.0, 2.0)));
+}
+
+/// A robot that may not move, pushes, has a dead sensor or measures a force does not know that there is nothing.
+#[test]
+fn only_a_free_robot_with_a_live_sensor_meets_nothing() {
+    let params = PredictParams::default();
+    let expected = Reaction {
+        contacts: 1,
+        normal: Vec3::z(),
+        force_n: Vec3::new(0.0, 0.0, 1.0),
+        ..Reaction::default()
+    };
+    let free = RemoteReport {
+        probe: handle(0.0, false),
+        contact_force_n: Some([0.0, 0.0, 0.02, 0.0]),
+        sensor_lives: true,
+        port_force_n: [0.0, 0.0, -0.2, 0.0],
+        engaged: true,
+        sent: Time(0),
+        edits: RemoteEdits::default(),
+    };
+    assert!(meets_nothing(&params, &expected, &free));
+    let none = Reaction {
+        force_n: Vec3::new(0.0, 0.0, 0.2),
+        ..expected
+    };
+    assert!(!meets_nothing(&params, &none, &free));
+    for known in [
+        RemoteReport {
+            engaged: false,
+            ..free
+        },
+        RemoteReport {
+            sensor_lives: false,
+            ..free
+        },
+        RemoteReport {
+            contact_force_n: None,
+            ..free
+        },
+        RemoteReport {
+            contact_force_n: Some([0.0, 0.0, 0.15, 0.0]),
+            ..free
+        },
+        RemoteReport {
+            port_force_n: [0.0, 0.0, -0.6, 0.0],
+            ..free
+        },
+    ] {
+        assert!(!meets_nothing(&params, &expected, &known), "{known:?}");
+    }
 }
 
 /// Tool with a blade, or a blunt one, at a place.
@@ -64,6 +118,9 @@ fn issue_pending_undo_and_redo_lost_their_order() {
         let remote = RemoteReport {
             probe: handle(0.0, false),
             contact_force_n: None,
+            sensor_lives: true,
+            port_force_n: [0.0; AXES],
+            engaged: true,
             sent: Time(0),
             edits: RemoteEdits {
                 finished_batches: 0,
