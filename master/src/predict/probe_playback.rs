@@ -98,10 +98,10 @@ impl ProbePlayback {
             probe: ToolState {
                 position_m: core::array::from_fn(|axis| {
                     let end = |of: &RemoteReport| {
-                        (
+                        [
                             of.probe.position_m[axis],
                             gap_s * of.probe.velocity_mps[axis],
-                        )
+                        ]
                     };
                     cubic(share, end(from), end(to))
                 }),
@@ -122,10 +122,10 @@ impl ProbePlayback {
 }
 
 /// Hermite's cubic at `share` of an interval, from value and slope per interval at its ends.
-fn cubic(share: f64, from: (f64, f64), to: (f64, f64)) -> f64 {
+fn cubic(share: f64, from: [f64; 2], to: [f64; 2]) -> f64 {
     let (s, left) = (share, 1.0 - share);
-    left * left * ((1.0 + 2.0 * s) * from.0 + s * from.1)
-        + s * s * ((1.0 + 2.0 * left) * to.0 - left * to.1)
+    left * left * ((1.0 + 2.0 * s) * from[0] + s * from[1])
+        + s * s * ((1.0 + 2.0 * left) * to[0] - left * to[1])
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Tests of the predictor: samples that it learns from, and the order of undo and redo.
 
+use super::evidence::{meets_nothing, press_sample};
 use super::*;
-use palpate_transport::AXES;
+use palpate_transport::{AXES, Time};
 
 #[test]
 fn unknown_force_yields_no_sample() {
