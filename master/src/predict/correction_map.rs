@@ -16,14 +16,24 @@ const MEAN_SHARE: f64 = 0.005;
 /// Share of the radius of a fit within which a touch belongs to its place.
 const SAME_PLACE_SHARE: f64 = 0.25;
 
+/// Present touch of a place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Touch {
+    /// Index of its fit.
+    index: usize,
+    /// The fit before: the beginning of a press is no match for a whole one, so the old state loses weight only when the
+    /// new press has ended.
+    before: PlaceFit,
+    /// True if it has met a force. Soft tissue leaves the probe before its twin does, and is no empty place then.
+    met_force: bool,
+}
+
 /// All place fits. A copy keeps the state from before a press.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CorrectionMap {
     fits: [PlaceFit; PLACES_MAX],
     count: usize,
-    /// Fit of the present touch, and its state before: the beginning of a press is no match
-    /// for a whole one, so the old state loses weight only when the new press has ended.
-    active_fit: Option<(usize, PlaceFit)>,
+    touch: Option<Touch>,
     radius_m: f64,
 }
 
@@ -34,7 +44,7 @@ impl CorrectionMap {
         Self {
             fits: [PlaceFit::default(); PLACES_MAX],
             count: 0,
-            active_fit: None,
+            touch: None,
             radius_m,
         }
     }
@@ -50,6 +60,9 @@ impl CorrectionMap {
         if sample.is_usable() && place_m.iter().all(|x| x.is_finite()) {
             let index = self.fit_index(place_m);
             self.fits[index].add(sample, least_n);
+            if let Some(touch) = &mut self.touch {
+                touch.met_force = true;
+            }
         }
     }
 
@@ -57,28 +70,30 @@ impl CorrectionMap {
     pub(super) fn add_absence(&mut self, place_m: [f64; 2]) {
         if place_m.iter().all(|x| x.is_finite()) {
             let index = self.fit_index(place_m);
-            self.fits[index].add_absence();
+            if self.touch.is_some_and(|touch| !touch.met_force) {
+                self.fits[index].add_absence();
+            }
         }
     }
 
     /// Ends the touch; true if it had added samples.
     pub(super) fn end_press(&mut self) -> bool {
-        let ended = self.active_fit.take();
-        if let Some((index, before)) = &ended {
-            self.fits[*index].forget(before);
+        let ended = self.touch.take();
+        if let Some(touch) = &ended {
+            self.fits[touch.index].forget(&touch.before);
         }
         ended.is_some()
     }
 
-    /// Index of the fit of a sample: the active one until the touch has left its place, else that of
-    /// this place, else a new one.
+    /// Index of the fit of a touch: the present one until the touch has left its place, else that of this place, else a
+    /// new one.
     fn fit_index(&mut self, place_m: [f64; 2]) -> usize {
         let near_m2 = (SAME_PLACE_SHARE * self.radius_m) * (SAME_PLACE_SHARE * self.radius_m);
         let is_near = |fit: &PlaceFit| fit.distance2_m2(place_m) < near_m2;
-        if let Some((open, _)) = self.active_fit
-            && is_near(&self.fits[open])
+        if let Some(touch) = &self.touch
+            && is_near(&self.fits[touch.index])
         {
-            return open;
+            return touch.index;
         }
         self.end_press();
         let found = self.fits[..self.count].iter().position(is_near);
@@ -87,7 +102,11 @@ impl CorrectionMap {
             self.fits[index] = PlaceFit::at_place(place_m);
             index
         });
-        self.active_fit = Some((index, self.fits[index]));
+        self.touch = Some(Touch {
+            index,
+            before: self.fits[index],
+            met_force: false,
+        });
         index
     }
 
@@ -279,6 +298,12 @@ mod tests {
         // other places keep what they know, and the mean of those with tissue holds elsewhere
         assert!(map.log_factor(THERE, 0.5).abs() < 0.2);
         assert!(map.log_factor([0.1, 0.1], 0.5).abs() < elsewhere);
+        // a force, and then none: the probe lifts off
+        map.add_sample(HERE, &sample(0.5, 1.0), 0.0);
+        for _ in 0..100 {
+            map.add_absence(HERE);
+        }
+        assert!(map.log_factor(HERE, 0.5) > -0.2);
         press(&mut map, HERE, |force| 2.0 * force);
         assert!((map.log_factor(HERE, 0.5) - core::f64::consts::LN_2).abs() < 0.06);
     }

@@ -44,7 +44,7 @@ pub use row::TrialRow;
 pub const BUILT_IN: BuiltInTexts = BuiltInTexts {
     kind: "trial",
     texts: palpate_scene::texts!(
-        "../../trials": "adversary", "adversary-fem", "codec", "delay-and-mode", "faults", "faults-live", "liars",
+        "../../trials": "adversary", "adversary-fem", "codec", "delay-and-mode", "faults", "faults-live", "feel", "liars",
         "observers", "person-lump", "person-stiffness", "rough-network", "transparency",
     ),
 };
