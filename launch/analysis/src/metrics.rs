@@ -64,6 +64,10 @@ pub struct Site {
     pub displayed_error_npm: Option<f64>,
     /// Stiffness of the tissue \[N/m\].
     pub true_npm: Option<f64>,
+    /// Confidence of the twin at the end of that press, 0 to 1: 1 for a place that the robot pressed enough, 0 for one that
+    /// is only believed; none without a twin.
+    #[serde(default)]
+    pub confidence: Option<f64>,
     /// Reason for which a press has no displayed stiffness.
     #[serde(skip)]
     pub press_error: Option<PressFitError>,

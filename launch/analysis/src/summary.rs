@@ -21,7 +21,7 @@ pub use check::{Check, CheckBound};
 
 /// Version of the format of [`Summary`]: major when a key changes, minor when one is added. Each check names its own
 /// unit, which may change with any version.
-pub const SCHEMA: &str = "palpate-summary/1.13";
+pub const SCHEMA: &str = "palpate-summary/1.14";
 
 /// JSON schema of [`Summary`], derived from it. After a change of a field, `PALPATE_SCHEMA=write` and the test
 /// `the_schema_file_matches_the_structs` write the file again.

@@ -189,15 +189,20 @@ fn persistence(residuals: &[f64]) -> f64 {
     ((1.0 + share) / (1.0 - share)).sqrt()
 }
 
-/// Returns every site with the displayed stiffness of the last press there.
-fn by_site(presses: &[PressMeasurement], sites: &[Site]) -> Vec<Site> {
+/// Returns every site with the displayed stiffness of the last press there, and the confidence after it.
+fn by_site(master: &[TickRecord], presses: &[PressMeasurement], sites: &[Site]) -> Vec<Site> {
+    let has_twin = master.iter().any(|record| record.confidence > 0.0);
     let of_site = |&site: &Site| {
-        let fit = last_at(presses, &site).map(|press| press.fit);
+        let press = last_at(presses, &site);
+        let fit = press.map(|press| press.fit);
         let fitted = fit.and_then(Result::ok);
         Site {
             displayed_npm: fitted.map(|fit| fit.stiffness_npm),
             displayed_error_npm: fitted.map(|fit| fit.error_npm),
             press_error: fit.and_then(Result::err),
+            confidence: press
+                .filter(|_| has_twin)
+                .map(|press| master[press.end - 1].confidence),
             ..site
         }
     };
@@ -254,7 +259,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
     if untouched {
         presses.clear();
     }
-    let mut sites = by_site(&presses, &facts.sites);
+    let mut sites = by_site(traces.master, &presses, &facts.sites);
     for site in sites.iter_mut().filter(|_| untouched) {
         site.true_npm = None;
     }
@@ -373,6 +378,47 @@ fn force_rmse_n(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Presses of half a second at two sites: the first is confirmed to 0.8, the second never.
+    #[test]
+    fn sites_have_the_confidence_after_their_last_press() {
+        let record = |phase: u16, tick: u32| {
+            let depth_m = 0.004 * (f64::from(tick % 500) * 0.02).sin().abs();
+            let mut record = TickRecord {
+                phase,
+                confidence: if phase == 1 {
+                    0.0016 * f64::from(tick)
+                } else {
+                    0.0
+                },
+                ..TickRecord::default()
+            };
+            record.port_force_n[2] = -250.0 * depth_m;
+            record.position_m[2] = -depth_m;
+            record
+        };
+        let master: Vec<TickRecord> = (1..=2)
+            .flat_map(|phase| (0..500).map(move |tick| record(phase, tick)))
+            .collect();
+        let sites = [1, 2].map(|phase| Site {
+            phase,
+            ..Site::default()
+        });
+        let confidences = |master: &[TickRecord]| {
+            by_site(master, &presses(master), &sites)
+                .into_iter()
+                .map(|site| site.confidence)
+                .collect::<Vec<_>>()
+        };
+        let found = confidences(&master);
+        assert!(
+            found[0].is_some_and(|share| (0.7..0.8).contains(&share)),
+            "{found:?}"
+        );
+        assert_eq!(found[1], Some(0.0));
+        // without a twin there is nothing to confirm
+        assert_eq!(confidences(&master[500..]), [None, None]);
+    }
 
     #[test]
     fn correlated_residuals_enlarge_the_standard_error() {

@@ -30,7 +30,7 @@ const VIRIDIS: [[u8; 3]; 17] = [
 /// Size of one cell in units of the SVG.
 pub const CELL: f64 = 92.0;
 
-/// One panel: its name and a stiffness for each site \[N/m\].
+/// One panel: its name and a value for each site.
 pub(super) struct Panel<'a> {
     name: &'a str,
     values: Vec<(Site, Option<f64>)>,
@@ -54,8 +54,27 @@ pub(super) fn panels<'a>(sites: &[Site], other: Option<&'a ModeComparison>) -> V
     panels
 }
 
-/// Draws all panels on one scale, with that scale, and a sentence for a panel without values; None if no value is
-/// known at all.
+/// Returns the panel of the twin's confidence at the sites \[%\].
+pub(super) fn confidence_panel(sites: &[Site]) -> Panel<'static> {
+    let percent = |site: &Site| site.confidence.map(|share| 100.0 * share);
+    Panel {
+        name: "confirmed by the robot",
+        values: sites.iter().map(|site| (*site, percent(site))).collect(),
+    }
+}
+
+/// Draws one panel on the scale from 0 to 100 %; None if no value is known.
+pub(super) fn draw_percent(panel: &Panel<'_>) -> Option<String> {
+    panel.values.iter().find_map(|(_, value)| *value)?;
+    let map = super::named(panel.name, &grid(panel, 0.0, 100.0));
+    Some(format!(
+        "<div class=\"maps\">{map}{}</div>\n",
+        scale(0.0, 100.0, "%")
+    ))
+}
+
+/// Draws all panels on one scale of stiffness \[N/m\], with that scale, and a sentence for a panel without values; None if
+/// no value is known at all.
 pub(super) fn draw(panels: &[Panel<'_>]) -> Option<String> {
     let values = || {
         let all = panels.iter().flat_map(|panel| &panel.values);
@@ -94,7 +113,7 @@ fn grid(panel: &Panel<'_>, low: f64, high: f64) -> String {
         |all: &[f64], at: f64| all.iter().position(|p| (p - at).abs() < 1e-4).unwrap_or(0) as f64;
     let (width, height) = (columns.len() as f64 * CELL, rows.len() as f64 * CELL);
     let mut svg = format!(
-        "<svg role=\"img\" aria-label=\"stiffness map: {}\" viewBox=\"0 0 {width} {height}\">",
+        "<svg role=\"img\" aria-label=\"map: {}\" viewBox=\"0 0 {width} {height}\">",
         super::escape(panel.name)
     );
     for (site, value) in &panel.values {
@@ -193,6 +212,17 @@ mod tests {
         assert_eq!(colour_at(Some(0.0), 0.0, 1.0), Some([68, 1, 84]));
         assert_eq!(colour_at(Some(9.0), 0.0, 1.0), Some([253, 231, 37]));
         assert_eq!(colour_at(Some(f64::NAN), 0.0, 1.0), None);
+    }
+
+    #[test]
+    fn confidence_is_drawn_in_percent_if_it_is_known() {
+        let known = Site {
+            confidence: Some(0.42),
+            ..Site::default()
+        };
+        assert!(draw_percent(&confidence_panel(&[Site::default()])).is_none());
+        let html = draw_percent(&confidence_panel(&[known, Site::default()])).unwrap();
+        assert!(html.contains(">42<") && html.contains("100 %") && html.contains(">?<"));
     }
 
     #[test]
