@@ -85,7 +85,7 @@ impl SteadyMotion {
     }
 
     /// Velocity \[m/s\].
-    fn velocity_mps(&self) -> Axes {
+    pub(crate) fn velocity_mps(&self) -> Axes {
         self.axes.map(|axis| axis.velocity_mps)
     }
 

@@ -1,9 +1,9 @@
 //! One tick of the operator's side: frame and handle in, force on the hand and frame out.
 //!
 //! Pure and total: no clock, no socket, no allocation, and any input gives a finite, limited force. Stages: account for
-//! the work of the force that was held, take the newest frame, step the twin by the steady motion of the handle, form the demand of the coupling method,
-//! limit it by the energy tank and the guard, form the frame. The methods themselves are in
-//! `palpate_transport::coupling`, behind its `MasterEnd`.
+//! the work of the force that was held, take the newest frame, step the twin by the steady motion of the handle, form the
+//! demand of the coupling method, limit it by the energy tank and the guard, form the frame. The methods themselves are
+//! in `palpate_transport::coupling`, behind its `MasterEnd`.
 
 use palpate_port::TickInputs;
 use palpate_port::encoder::MeasuredMotion;
@@ -383,8 +383,8 @@ impl MasterState {
     ) -> PortAxis {
         let (guard, reading) = (&context.params.guard, &context.reading);
         let (last, dt_s) = (self.written_n[axis], context.inputs.dt_s);
-        let handle = self.at_handle(axis, reading, prediction);
-        let velocity = handle.velocity_mps;
+        let handle = self.at_handle(axis, context, prediction);
+        let velocity = reading.velocity_mps[axis];
         let coupling_inputs = context.coupling_inputs(&self.schedule, &self.inbox);
         let demanded = self.method.demand(&coupling_inputs, &handle, &self.tank);
         let mut demand = demanded.force_n;
@@ -447,13 +447,21 @@ impl MasterState {
     fn at_handle(
         &self,
         axis: usize,
-        reading: &HandleReading,
+        context: &TickContext<'_>,
         prediction: &TwinPrediction,
     ) -> HandleAxis {
+        let reading = &context.reading;
+        // each step of an encoder would be a wave, whose energy the robot dissipates: in a slow press the tissue then
+        // pushed it out
+        let velocity_mps = if context.coupling.mode.sends_waves() {
+            self.hand.steady.velocity_mps()[axis]
+        } else {
+            reading.velocity_mps[axis]
+        };
         HandleAxis {
             axis,
             position_m: reading.position_m[axis],
-            velocity_mps: reading.velocity_mps[axis],
+            velocity_mps,
             smoothed_mps: self.hand.smoothed_mps[axis],
             sliding: self.hand.sliding[axis],
             last_force_n: self.written_n[axis],

@@ -368,3 +368,40 @@ fn a_session_switches_through_every_passive_mode() {
             .is_err()
     );
 }
+
+/// Each step of the handle's encoder was a wave, whose energy the robot dissipated: tissue pushed the robot out while the
+/// hand held.
+#[test]
+fn issue_robot_left_the_tissue_in_a_slow_press_by_waves() {
+    let mut config = Config {
+        tissue: "sheet".into(),
+        twin: "sheet".into(),
+        duration_s: 60.0,
+        ..Config::default()
+    };
+    config.coupling.mode = Mode::Wave;
+    let [master, slave] = run(&config, None);
+    let share_of = |phase: u16| {
+        let visit = master
+            .iter()
+            .zip(&slave)
+            .filter(|(master, _)| master.phase == phase);
+        let deepest_m = visit
+            .clone()
+            .map(|(master, _)| master.position_m[2])
+            .fold(f64::INFINITY, f64::min);
+        let peak_n = visit
+            .clone()
+            .map(|(_, slave)| slave.tissue_force_n[2])
+            .fold(0.0, f64::max);
+        let held: Vec<f64> = visit
+            .filter(|(master, _)| master.position_m[2] < deepest_m + 5e-4)
+            .map(|(_, slave)| slave.tissue_force_n[2] / peak_n)
+            .collect();
+        let share = held.iter().sum::<f64>() / held.len() as f64;
+        println!("site {phase}: {share:.2} of {peak_n:.2} N");
+        share
+    };
+    let kept = (1..=9).filter(|&phase| share_of(phase) > 0.8).count();
+    assert!(kept >= 8, "the force was kept at {kept} of 9 sites");
+}
