@@ -41,7 +41,7 @@ use hunt_crossley::ContactEstimate;
 use learning::Learning;
 use local_law::{LocalLaw, LocalModel, TwinContact};
 pub use params::PredictParams;
-use probe_playback::ProbePlayback;
+use probe_playback::{Played, ProbePlayback};
 use scene_morph::SceneMorph;
 pub use tool_shape::ToolShape;
 pub use twin_edits::RemoteEdits;
@@ -142,6 +142,8 @@ pub struct TwinPredictor {
     shadow: Box<dyn Tissue>,
     /// The robot's motion, which the shadow feels.
     playback: ProbePlayback,
+    /// True if the robot's motion touched the shadow in the last step.
+    shadow_in_contact: bool,
     /// Created at the first step, from its parameters.
     learning: Option<Learning>,
     /// Contact law of the remote tissue.
@@ -175,6 +177,7 @@ impl TwinPredictor {
             twin,
             shadow,
             playback: ProbePlayback::default(),
+            shadow_in_contact: false,
             learning: None,
             contact_estimator: ContactEstimator::default(),
             local_law: LocalLaw::default(),
@@ -265,7 +268,7 @@ impl TwinPredictor {
         }
         (self.extrapolated_last, self.in_contact) = (false, reaction.contacts > 0);
         let expected = remote.map(|remote| self.learn_from_report(params, remote, dt_s));
-        let robot_in_contact = expected.is_some_and(|expected| expected.contacts > 0);
+        self.shadow_in_contact = expected.is_some_and(|expected| expected.contacts > 0);
         let learning = Learning::get_or_new(&mut self.learning, params);
         let place_m = place_m(handle);
         let press = without_edge_force(&reaction);
@@ -290,7 +293,7 @@ impl TwinPredictor {
             twin,
             law_timing,
         );
-        let morphed = self.advance_morph([reaction.contacts > 0, robot_in_contact]);
+        let morphed = self.advance_morph([reaction.contacts > 0, self.shadow_in_contact]);
         let last_instrument = core::mem::replace(&mut self.last_instrument, handle.instrument);
         let instrument_kinds =
             [last_instrument, handle.instrument].map(|one| core::mem::discriminant(&one));
@@ -311,12 +314,12 @@ impl TwinPredictor {
         newest: &RemoteReport,
         dt_s: f64,
     ) -> Reaction {
-        let (remote, time_passed) = &self.playback.play(newest, dt_s);
-        let step_s = if *time_passed {
-            dt_s.min(TISSUE_STEP_S_MAX)
-        } else {
-            0.0
+        let (remote, played) = &self.playback.play(newest, dt_s, self.shadow_in_contact);
+        let step_s = match played {
+            Played::Rests => 0.0,
+            Played::Moves | Played::Settles => dt_s.min(TISSUE_STEP_S_MAX),
         };
+        let is_evidence = *played == Played::Moves;
         let (shadow, twin) = (self.shadow.as_mut(), self.twin.as_ref());
         let topology_agrees = self
             .edits
@@ -324,11 +327,11 @@ impl TwinPredictor {
             .is_none_or(|edits| edits.sync_shadow(shadow, twin, remote.edits));
         let expected = touch_tissue(self.shadow.as_mut(), params, &remote.probe, step_s);
         let learning = Learning::get_or_new(&mut self.learning, params);
-        if *time_passed && params.update && topology_agrees && !expected.collapsed {
+        if is_evidence && params.update && topology_agrees && !expected.collapsed {
             learn_from_robot(params, learning, &expected, remote);
         }
         if (params.estimate || params.local != LocalModel::Twin)
-            && *time_passed
+            && is_evidence
             && let Some([_, _, force_n, _]) = remote.contact_force_n
         {
             let ([_, _, z, _], [_, _, vz, _]) =

@@ -85,7 +85,7 @@ impl SteadyMotion {
     }
 
     /// Velocity \[m/s\].
-    pub(crate) fn velocity_mps(&self) -> Axes {
+    fn velocity_mps(&self) -> Axes {
         self.axes.map(|axis| axis.velocity_mps)
     }
 

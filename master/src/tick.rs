@@ -454,7 +454,7 @@ impl MasterState {
         // each step of an encoder would be a wave, whose energy the robot dissipates: in a slow press the tissue then
         // pushed it out
         let velocity_mps = if context.coupling.mode.sends_waves() {
-            self.hand.steady.velocity_mps()[axis]
+            self.hand.steady.of(reading).velocity_mps[axis]
         } else {
             reading.velocity_mps[axis]
         };

@@ -64,8 +64,8 @@ pub struct Site {
     pub displayed_error_npm: Option<f64>,
     /// Stiffness of the tissue \[N/m\].
     pub true_npm: Option<f64>,
-    /// Confidence of the twin at the end of that press, 0 to 1: 1 for a place that the robot pressed enough, 0 for one that
-    /// is only believed; none without a twin.
+    /// Confidence of the twin at the end of that press, 0 to 1: 1 for a place that the robot pressed enough or
+    /// found empty, 0 for one that is only believed; none if no twin is rendered.
     #[serde(default)]
     pub confidence: Option<f64>,
     /// Reason for which a press has no displayed stiffness.

@@ -24,7 +24,27 @@ struct Touch {
     /// The fit before: the beginning of a press is no match for a whole one, so the old state loses weight only when the
     /// new press has ended.
     before: PlaceFit,
-    /// True if it has met a force. Soft tissue leaves the probe before its twin does, and is no empty place then.
+}
+
+/// Time for which the robot must meet nothing before a place counts as empty \[ticks\].
+const ABSENT_TICKS: u32 = 30;
+
+/// Number of empty places, and none with tissue, from which there is no tissue anywhere.
+const EMPTY_PLACES_MIN: usize = 3;
+
+/// Radius of an empty place over that of a fit.
+const EMPTY_RADIUS_SHARE: f64 = 0.5;
+
+/// Lack of a force in the present contact of the shadow.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Absence {
+    /// Place of the last tick without a force \[m\].
+    place_m: [f64; 2],
+    /// Number of such ticks in a row there.
+    ticks: u32,
+    /// True once they were enough.
+    found: bool,
+    /// True if the contact has met a force. Soft tissue leaves the probe before its twin does: the place is not empty.
     met_force: bool,
 }
 
@@ -34,6 +54,7 @@ pub(super) struct CorrectionMap {
     fits: [PlaceFit; PLACES_MAX],
     count: usize,
     touch: Option<Touch>,
+    absence: Absence,
     radius_m: f64,
 }
 
@@ -45,6 +66,7 @@ impl CorrectionMap {
             fits: [PlaceFit::default(); PLACES_MAX],
             count: 0,
             touch: None,
+            absence: Absence::default(),
             radius_m,
         }
     }
@@ -60,24 +82,51 @@ impl CorrectionMap {
         if sample.is_usable() && place_m.iter().all(|x| x.is_finite()) {
             let index = self.fit_index(place_m);
             self.fits[index].add(sample, least_n);
-            if let Some(touch) = &mut self.touch {
-                touch.met_force = true;
-            }
+            self.absence = Absence {
+                met_force: true,
+                ..Absence::default()
+            };
         }
     }
 
-    /// Adds a tick in which the robot met nothing at a place \[m\] where the twin has tissue.
+    /// Adds a tick in which the robot met nothing at a place \[m\] where the twin has tissue. After enough of them in a row
+    /// the place is empty; one with tissue becomes empty only if the whole contact meets no force.
     pub(super) fn add_absence(&mut self, place_m: [f64; 2]) {
-        if place_m.iter().all(|x| x.is_finite()) {
-            let index = self.fit_index(place_m);
-            if self.touch.is_some_and(|touch| !touch.met_force) {
-                self.fits[index].add_absence();
-            }
+        if self.absence.met_force || !place_m.iter().all(|x| x.is_finite()) {
+            return;
+        }
+        if PlaceFit::at_place(self.absence.place_m).distance2_m2(place_m) >= self.near_m2() {
+            self.absence = Absence::default();
+        }
+        self.absence.place_m = place_m;
+        self.absence.ticks += 1;
+        if self.absence.ticks < ABSENT_TICKS || self.absence.found {
+            return;
+        }
+        self.absence.found = true;
+        let index = self.fit_index(place_m);
+        if self.fits[index].weight_n2() == 0.0 {
+            self.fits[index] = self.fits[index].emptied();
         }
     }
 
-    /// Ends the touch; true if it had added samples.
-    pub(super) fn end_press(&mut self) -> bool {
+    /// A tick that tells nothing: a lack of force must last.
+    pub(super) fn interrupt_absence(&mut self) {
+        self.absence.ticks = 0;
+    }
+
+    /// Ends the contact of the shadow; true if anything was learnt.
+    pub(super) fn end_contact(&mut self) -> bool {
+        let absence = core::mem::take(&mut self.absence);
+        if absence.found {
+            let index = self.fit_index(absence.place_m);
+            self.fits[index] = self.fits[index].emptied();
+        }
+        self.end_touch()
+    }
+
+    /// Ends the touch of a place; true if there was one.
+    fn end_touch(&mut self) -> bool {
         let ended = self.touch.take();
         if let Some(touch) = &ended {
             self.fits[touch.index].forget(&touch.before);
@@ -85,17 +134,36 @@ impl CorrectionMap {
         ended.is_some()
     }
 
+    /// Square of the distance within which a touch belongs to a place \[m^2\].
+    fn near_m2(&self) -> f64 {
+        let near_m = SAME_PLACE_SHARE * self.radius_m;
+        near_m * near_m
+    }
+
+    /// True if the robot met nothing at a place \[m\], or nothing anywhere.
+    pub(super) fn is_empty_at(&self, place_m: [f64; 2]) -> bool {
+        let near_m2 = self.near_m2();
+        let is_near = |fit: &PlaceFit| fit.is_empty() && fit.distance2_m2(place_m) < near_m2;
+        self.fits[..self.count].iter().any(is_near) || self.is_empty_everywhere()
+    }
+
+    /// True if the robot met nothing at several places and tissue at none.
+    fn is_empty_everywhere(&self) -> bool {
+        let mut known = self.fits[..self.count].iter().filter(|fit| fit.is_known());
+        known.clone().count() >= EMPTY_PLACES_MIN && known.all(PlaceFit::is_empty)
+    }
+
     /// Index of the fit of a touch: the present one until the touch has left its place, else that of this place, else a
     /// new one.
     fn fit_index(&mut self, place_m: [f64; 2]) -> usize {
-        let near_m2 = (SAME_PLACE_SHARE * self.radius_m) * (SAME_PLACE_SHARE * self.radius_m);
+        let near_m2 = self.near_m2();
         let is_near = |fit: &PlaceFit| fit.distance2_m2(place_m) < near_m2;
         if let Some(touch) = &self.touch
             && is_near(&self.fits[touch.index])
         {
             return touch.index;
         }
-        self.end_press();
+        self.end_touch();
         let found = self.fits[..self.count].iter().position(is_near);
         let index = found.unwrap_or_else(|| {
             let index = self.free_index();
@@ -105,7 +173,6 @@ impl CorrectionMap {
         self.touch = Some(Touch {
             index,
             before: self.fits[index],
-            met_force: false,
         });
         index
     }
@@ -115,7 +182,7 @@ impl CorrectionMap {
             self.count += 1;
             return self.count - 1;
         }
-        let weights = self.fits.iter().map(PlaceFit::trust);
+        let weights = self.fits.iter().map(PlaceFit::weight_n2);
         let least = weights.enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
         least.map_or(0, |(index, _)| index)
     }
@@ -127,14 +194,14 @@ impl CorrectionMap {
         let q = libm::log(force_n.max(f64::MIN_POSITIVE));
         let (mut near, mut near_log, mut all, mut all_log) = (0.0, 0.0, 0.0, 0.0);
         let fits = self.fits[..self.count].iter().filter(|fit| fit.is_known());
-        // empty places say nothing about tissue elsewhere, unless all are empty
-        let all_empty = fits.clone().all(PlaceFit::is_empty_place);
+        // some empty places say nothing about tissue elsewhere
+        let everywhere = self.is_empty_everywhere();
         for fit in fits {
             let (trust, log) = (fit.trust(), fit.log_factor(q));
-            let share = self.kernel(fit.distance2_m2(place_m)) * trust;
+            let share = self.kernel(fit, place_m) * trust;
             near += share;
             near_log += share * log;
-            if all_empty || !fit.is_empty_place() {
+            if everywhere || !fit.is_empty() {
                 all += trust;
                 all_log += trust * log;
             }
@@ -145,19 +212,24 @@ impl CorrectionMap {
         if log.is_finite() { log } else { 0.0 }
     }
 
-    /// Confidence at a place \[m\], 0 to 1: sum over near fits of their share of a whole press. The residual of
+    /// Confidence at a place \[m\], 0 to 1: sum over near fits of their share of a whole press, 1 for an empty place. The residual of
     /// a fit does not enter.
     #[must_use]
     pub(super) fn confidence(&self, place_m: [f64; 2]) -> f64 {
         let near = self.fits[..self.count]
             .iter()
-            .map(|fit| self.kernel(fit.distance2_m2(place_m)) * fit.press_share());
+            .map(|fit| self.kernel(fit, place_m) * fit.press_share());
         near.sum::<f64>().min(1.0)
     }
 
-    /// Weight of a fit at a distance: 1 at its place, 0 beyond the radius, smooth between.
-    fn kernel(&self, distance2_m2: f64) -> f64 {
-        let left = (1.0 - distance2_m2 / (self.radius_m * self.radius_m)).max(0.0);
+    /// Weight of a fit at a place \[m\]: 1 at its own, 0 beyond its radius, smooth between.
+    fn kernel(&self, fit: &PlaceFit, place_m: [f64; 2]) -> f64 {
+        let radius_m = if fit.is_empty() {
+            EMPTY_RADIUS_SHARE * self.radius_m
+        } else {
+            self.radius_m
+        };
+        let left = (1.0 - fit.distance2_m2(place_m) / (radius_m * radius_m)).max(0.0);
         left * left
     }
 }
@@ -177,7 +249,7 @@ mod tests {
             let expected_n = 0.15 + 0.85 * f64::from(step) / 200.0;
             map.add_sample(place_m, &sample(expected_n, law(expected_n)), 0.0);
         }
-        map.end_press();
+        map.end_contact();
     }
 
     #[test]
@@ -265,7 +337,7 @@ mod tests {
                 let expected_n = force_n_max * f64::from(step) / 1000.0;
                 map.add_sample(HERE, &sample(expected_n, factor * expected_n), 0.15);
             }
-            map.end_press();
+            map.end_contact();
             libm::exp(map.log_factor(HERE, 0.8))
         };
         let soft = press(6.0, 0.05);
@@ -277,35 +349,74 @@ mod tests {
         );
     }
 
+    fn meet_nothing(map: &mut CorrectionMap, place_m: [f64; 2], ticks: u32) {
+        for _ in 0..ticks {
+            map.add_absence(place_m);
+        }
+    }
+
     #[test]
-    fn empty_place_is_learnt_at_once_and_forgotten_at_the_first_force() {
+    fn unknown_place_is_empty_after_thirty_ticks_in_a_row() {
         let mut map = CorrectionMap::new(0.022);
-        for _ in 0..20 {
-            press(&mut map, HERE, |force| 2.0 * force);
-        }
-        press(&mut map, THERE, |force| force);
-        let elsewhere = map.log_factor([0.1, 0.1], 0.5);
-        for _ in 0..20 {
-            map.add_absence(HERE);
-        }
-        assert!(map.log_factor(HERE, 0.5) > 0.6);
-        for _ in 0..20 {
-            map.add_absence(HERE);
-        }
-        map.end_press();
-        assert!(map.log_factor(HERE, 0.5) < -5.5);
+        meet_nothing(&mut map, HERE, 29);
+        map.interrupt_absence();
+        meet_nothing(&mut map, HERE, 29);
+        assert_eq!((map.count, map.is_empty_at(HERE)), (0, false));
+        meet_nothing(&mut map, HERE, 1);
+        assert!(map.is_empty_at(HERE) && map.log_factor(HERE, 0.5) < -5.5);
         assert_eq!(map.confidence(HERE), 1.0);
-        // other places keep what they know, and the mean of those with tissue holds elsewhere
-        assert!(map.log_factor(THERE, 0.5).abs() < 0.2);
-        assert!(map.log_factor([0.1, 0.1], 0.5).abs() < elsewhere);
-        // a force, and then none: the probe lifts off
-        map.add_sample(HERE, &sample(0.5, 1.0), 0.0);
-        for _ in 0..100 {
-            map.add_absence(HERE);
-        }
-        assert!(map.log_factor(HERE, 0.5) > -0.2);
+        // it says nothing about tissue beside it, or elsewhere
+        assert_eq!(map.log_factor([0.012, 0.0], 0.5), 0.0);
+        assert_eq!(map.log_factor([0.1, 0.1], 0.5), 0.0);
+        map.end_contact();
         press(&mut map, HERE, |force| 2.0 * force);
-        assert!((map.log_factor(HERE, 0.5) - core::f64::consts::LN_2).abs() < 0.06);
+        assert!((map.log_factor(HERE, 0.5) - core::f64::consts::LN_2).abs() < 0.03);
+    }
+
+    #[test]
+    fn tissue_is_gone_after_a_contact_without_any_force() {
+        let mut map = CorrectionMap::new(0.022);
+        press(&mut map, HERE, |force| 2.0 * force);
+        let known = map.log_factor(HERE, 0.5);
+        // a surface that lies deeper than that of the twin
+        meet_nothing(&mut map, HERE, 100);
+        assert_eq!(map.log_factor(HERE, 0.5), known);
+        press(&mut map, HERE, |force| 2.0 * force);
+        assert!((map.log_factor(HERE, 0.5) - core::f64::consts::LN_2).abs() < 0.03);
+        // a lift-off, also with a slide to a place of its own
+        map.add_sample(HERE, &sample(0.5, 1.0), 0.0);
+        meet_nothing(&mut map, HERE, 100);
+        meet_nothing(&mut map, [0.01, 0.0], 100);
+        map.end_contact();
+        assert!(map.log_factor(HERE, 0.5) > 0.6 && !map.is_empty_at([0.01, 0.0]));
+        meet_nothing(&mut map, HERE, 100);
+        assert!(map.end_contact());
+        assert!(map.is_empty_at(HERE) && map.log_factor(HERE, 0.5) < -5.5);
+    }
+
+    #[test]
+    fn three_empty_places_and_no_tissue_are_an_empty_scene() {
+        let mut map = CorrectionMap::new(0.015);
+        for place in 0..3 {
+            assert_eq!(map.log_factor([0.1, 0.1], 0.5), 0.0);
+            meet_nothing(&mut map, [0.02 * f64::from(place), 0.0], 30);
+            map.end_contact();
+        }
+        assert!(map.is_empty_at([0.1, 0.1]) && map.log_factor([0.1, 0.1], 0.5) < -5.5);
+        press(&mut map, [0.1, 0.1], |force| force);
+        assert!(map.log_factor([0.2, 0.1], 0.5).abs() < 0.1);
+        assert!(map.log_factor(HERE, 0.5) < -5.5);
+    }
+
+    #[test]
+    fn empty_places_are_replaced_before_those_with_tissue() {
+        let mut map = CorrectionMap::new(0.015);
+        press(&mut map, HERE, |force| 2.0 * force);
+        for place in 1..=2 * PLACES_MAX {
+            meet_nothing(&mut map, [0.02 * place as f64, 0.0], 30);
+            map.end_contact();
+        }
+        assert!((map.log_factor(HERE, 0.5) - core::f64::consts::LN_2).abs() < 0.03);
     }
 
     #[test]
@@ -330,7 +441,7 @@ mod tests {
             for (index, &(px, py, expected, measured)) in samples.iter().enumerate() {
                 map.add_sample([px, py], &sample(expected, measured), 0.0);
                 if index % 7 == 0 {
-                    map.end_press();
+                    map.end_contact();
                 }
             }
             prop_assert!(map.count <= PLACES_MAX);

@@ -70,6 +70,8 @@ pub(super) fn learn_from_robot(
         learning.add_absence(place_m);
     } else if expected.contacts == 0 {
         learning.end_press();
+    } else {
+        learning.interrupt_absence();
     }
 }
 
@@ -84,7 +86,7 @@ const MEASURED_FRACTION_MIN: f64 = 0.5;
 /// Force of the twin over [`PredictParams::force_n_min`] from which a lack of force is evidence.
 const EXPECTED_RATIO_ABSENT: f64 = 2.0;
 
-/// Measured force over the twin's below which the robot may meet nothing.
+/// Measured force over the twin's below which the robot counts as meeting nothing.
 const NOTHING_RATIO: f64 = 0.1;
 
 /// Robot's own force over the twin's above which it meets something, whatever its sensor says: a sensor can be dead.

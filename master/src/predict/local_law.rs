@@ -143,6 +143,7 @@ impl LocalLaw {
             let goal = CorrectionGoal {
                 initial_log: 0.0,
                 target_log: wanted.clamp(-LOG_FACTOR_MAX, LOG_FACTOR_MAX),
+                soften_per_s_max: params.soften_per_s_max,
             };
             self.correction.follow(params, &reaction, goal, timing);
         }

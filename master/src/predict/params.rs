@@ -31,7 +31,7 @@ params! {
         /// Rate at which a lasting touch takes over corrections that are learnt meanwhile \[1/s\].
         pub update_per_s: f64 = 10.0 => (0.0..=50.0),
         /// Fastest fall of the rendered force by learning \[1/s\]: 7 % of the force in 100 ms, below what a hand
-        /// notices (teleop section 4).
+        /// notices (teleop section 4). Where the robot meets nothing it falls faster.
         pub soften_per_s_max: f64 = 0.68 => (0.0..=10.0),
         /// Fastest rise of the rendered stiffness by learning \[1/s\]; a rise keeps the force, so it may be faster.
         pub stiffen_per_s_max: f64 = 6.0 => (0.0..=20.0),

@@ -56,10 +56,6 @@ pub(super) const LOG_FACTOR_MAX: f64 = 3.0;
 /// Logarithm of the factor where there is no tissue: 1 of 400 of the twin's force remains. Ours.
 pub(super) const ABSENT_LOG: f64 = -6.0;
 
-/// Time for which the robot must meet nothing before a place counts as empty \[ticks\]: the mean of so many readings is
-/// some 2 mN.
-const ABSENT_TICKS: u32 = 30;
-
 /// Sample of a press.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PressSample {
@@ -81,13 +77,15 @@ impl PressSample {
 /// Fit of one place.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct PlaceFit {
+    /// Place on the surface \[m\].
     place_m: [f64; 2],
     /// Weighted sums of the products of (1, q, e).
     sums: Matrix3<f64>,
+    /// Least and largest q of the samples \[-\].
     q_min: f64,
     q_max: f64,
-    /// Ticks in a row in which the robot has met nothing where the twin has tissue, up to [`ABSENT_TICKS`].
-    absent_ticks: u32,
+    /// True if the robot has met nothing there.
+    is_empty: bool,
 }
 
 impl PlaceFit {
@@ -101,28 +99,27 @@ impl PlaceFit {
         }
     }
 
-    /// Adds a tick in which the robot has met nothing where the twin has tissue. After enough of them the place is
-    /// empty, whatever was learnt before.
-    pub(super) fn add_absence(&mut self) {
-        self.absent_ticks = (self.absent_ticks + 1).min(ABSENT_TICKS);
-        if self.is_empty_place() {
-            self.sums = Matrix3::zeros();
+    /// The place without tissue, whatever was learnt there.
+    pub(super) fn emptied(&self) -> Self {
+        Self {
+            is_empty: true,
+            ..Self::at_place(self.place_m)
         }
     }
 
     /// True if the robot has met nothing there.
-    pub(super) fn is_empty_place(&self) -> bool {
-        self.absent_ticks == ABSENT_TICKS
+    pub(super) fn is_empty(&self) -> bool {
+        self.is_empty
     }
 
     /// True if it has learnt anything.
     pub(super) fn is_known(&self) -> bool {
-        self.weight_n2() > 0.0 || self.is_empty_place()
+        self.weight_n2() > 0.0 || self.is_empty
     }
 
     /// Adds a usable sample; not used below `least_n` \[N\]. Where there is a force, there is tissue.
     pub(super) fn add(&mut self, sample: &PressSample, least_n: f64) {
-        self.absent_ticks = 0;
+        self.is_empty = false;
         let (expected_n, measured_n) = (sample.expected_n, sample.measured_n);
         let q = libm::log(expected_n);
         let e = (libm::log(measured_n) - q).clamp(-LOG_FACTOR_MAX, LOG_FACTOR_MAX);
@@ -165,7 +162,7 @@ impl PlaceFit {
     /// Logarithm of the factor at a force of the twin, from its logarithm `q`, for a tool at rest; constant far beyond
     /// the sampled forces.
     pub(super) fn log_factor(&self, q: f64) -> f64 {
-        if self.is_empty_place() {
+        if self.is_empty {
             return ABSENT_LOG;
         }
         let weight = self.weight_n2();
@@ -198,7 +195,7 @@ impl PlaceFit {
 
     /// Its weight over itself and `half_n2` \[N^2\]; 1 for an empty place.
     fn share(&self, half_n2: f64) -> f64 {
-        if self.is_empty_place() {
+        if self.is_empty {
             1.0
         } else {
             self.weight_n2() / (self.weight_n2() + half_n2)

@@ -7,21 +7,44 @@
 
 use std::collections::VecDeque;
 
+use palpate_transport::clock::PERIOD;
 use palpate_transport::{Axes, Span, Time};
 
 use super::{RemoteReport, ToolState};
 
-/// Most frames that wait; the playback leaps over older ones.
-const FRAMES_MAX: usize = 64;
+/// Most frames that wait.
+const FRAMES_MAX: usize = 128;
 
 /// Longest time between two frames over which motion is interpolated: 3 mm at 50 mm/s.
 const GAP_MAX: Span = Span(60_000_000);
+
+/// Longest time by which the played motion is behind the newest frame, in contact with the shadow and without.
+const LAG_MAX: [Span; 2] = [Span(100_000_000), Span(20_000_000)];
+
+/// Time after a leap in contact in which the shadow's force is not that of the motion.
+const SETTLE: Span = Span(100_000_000);
+
+/// Longest tick that a tissue follows in one step of a period \[s\].
+const LONG_TICK_S: f64 = 1.5 * PERIOD.s();
+
+/// Result of a tick of the playback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Played {
+    /// No time has passed, because newer frames are missing.
+    Rests,
+    /// The motion went on.
+    Moves,
+    /// The motion went on, and the shadow's force does not belong to it yet: it leapt, or the tick was long.
+    Settles,
+}
 
 /// Frames that were received and not yet played, and the time that is played.
 pub(super) struct ProbePlayback {
     /// The first is the last frame before the played time; sending times increase.
     frames: VecDeque<RemoteReport>,
     played: Time,
+    /// Time until which the shadow's force is not used.
+    settled: Time,
 }
 
 impl Default for ProbePlayback {
@@ -29,53 +52,64 @@ impl Default for ProbePlayback {
         Self {
             frames: VecDeque::with_capacity(FRAMES_MAX),
             played: Time(0),
+            settled: Time(0),
         }
     }
 }
 
 impl ProbePlayback {
-    /// Takes the newest frame and plays the next `dt_s` \[s\] of the motion; allocates nothing. Returns the motion at the
-    /// end of it, and false if no time has passed because newer frames are missing. After a gap that is too long the
-    /// motion begins anew.
-    pub(super) fn play(&mut self, newest: &RemoteReport, dt_s: f64) -> (RemoteReport, bool) {
-        let begins = self.take(newest);
-        let step = Span::from_s(dt_s);
-        let end = self.played + step;
-        if begins || end <= newest.sent {
-            self.played = if begins { newest.sent } else { end };
-            while self
-                .frames
-                .get(1)
-                .is_some_and(|next| next.sent <= self.played)
-            {
-                self.frames.pop_front();
-            }
-            return (self.at_played(newest), true);
+    /// Takes the newest frame and plays the next `dt_s` \[s\] of the motion; allocates nothing. `in_contact` is true while
+    /// the shadow is touched. The motion leaps to the newest frame after a gap that is too long, and if it is too far
+    /// behind.
+    pub(super) fn play(
+        &mut self,
+        newest: &RemoteReport,
+        dt_s: f64,
+        in_contact: bool,
+    ) -> (RemoteReport, Played) {
+        let end = self.played + Span::from_s(dt_s);
+        let behind = newest.sent - end > LAG_MAX[usize::from(!in_contact)];
+        if !self.take(newest) || behind {
+            self.frames.clear();
+            self.frames.push_back(*newest);
+            self.played = newest.sent;
+            let settle = if in_contact { SETTLE } else { Span(0) };
+            self.settled = newest.sent + settle;
+            return (*newest, Played::Settles);
         }
-        (self.at_played(newest), false)
+        if end <= self.played || end > newest.sent {
+            return (self.at_played(newest), Played::Rests);
+        }
+        self.played = end;
+        let is_past = |next: &RemoteReport| next.sent <= end;
+        while self.frames.get(1).is_some_and(is_past) {
+            self.frames.pop_front();
+        }
+        let done = if end > self.settled && dt_s <= LONG_TICK_S {
+            Played::Moves
+        } else {
+            Played::Settles
+        };
+        (self.at_played(newest), done)
     }
 
-    /// Adds a frame that is new; true if the motion begins with it.
+    /// Adds a frame that is new; false if it does not continue the motion.
     fn take(&mut self, newest: &RemoteReport) -> bool {
-        let gap = self.frames.back().map(|last| newest.sent - last.sent);
-        match gap {
-            Some(Span(0)) => return false,
-            Some(gap) if gap > Span(0) && gap <= GAP_MAX => {
-                if self.frames.len() == FRAMES_MAX {
-                    self.frames.pop_front();
-                    self.played = self.played.max(self.frames[0].sent);
-                }
-                let last_n = self.frames.back().and_then(|last| last.contact_force_n);
-                self.frames.push_back(RemoteReport {
-                    sensor_lives: newest.contact_force_n != last_n,
-                    ..*newest
-                });
-                return false;
-            }
-            _ => {}
+        let Some(last) = self.frames.back() else {
+            return false;
+        };
+        let gap = newest.sent - last.sent;
+        if gap == Span(0) {
+            return true;
         }
-        self.frames.clear();
-        self.frames.push_back(*newest);
+        if gap < Span(0) || gap > GAP_MAX || self.frames.len() == FRAMES_MAX {
+            return false;
+        }
+        let last_n = last.contact_force_n;
+        self.frames.push_back(RemoteReport {
+            sensor_lives: newest.contact_force_n != last_n,
+            ..*newest
+        });
         true
     }
 
@@ -114,7 +148,7 @@ impl ProbePlayback {
                 .map(|(from, to)| linear(&from, &to)),
             sensor_lives: to.sensor_lives,
             port_force_n: linear(&from.port_force_n, &to.port_force_n),
-            engaged: newest.engaged,
+            engaged: from.engaged && to.engaged,
             sent: self.played,
             edits: newest.edits,
         }
@@ -155,31 +189,41 @@ mod tests {
         }
     }
 
-    /// Plays frames that are the newest at each tick; returns the played reports of ticks in which time passed.
-    fn play(newest: impl Iterator<Item = i64>) -> Vec<RemoteReport> {
-        let mut playback = ProbePlayback::default();
+    /// Plays frames that are the newest at each tick; returns the played reports of ticks in which the motion went on.
+    fn play(playback: &mut ProbePlayback, newest: impl Iterator<Item = i64>) -> Vec<RemoteReport> {
         newest
             .filter_map(|tick| {
-                let (report, passed) = playback.play(&frame(tick), 1e-3);
-                passed.then_some(report)
+                let (report, played) = playback.play(&frame(tick), 1e-3, true);
+                (played == Played::Moves).then_some(report)
             })
             .collect()
     }
 
+    /// A playback whose shadow is in contact, after its first frame.
+    fn begun(tick: i64) -> ProbePlayback {
+        let mut playback = ProbePlayback::default();
+        let (_, played) = playback.play(&frame(tick), 1e-3, false);
+        assert_eq!(played, Played::Settles);
+        playback
+    }
+
     #[test]
     fn regular_frames_are_played_at_once() {
-        let played = play(1..100);
-        assert_eq!(played, (1..100).map(frame).collect::<Vec<_>>());
+        let played = play(&mut begun(1), 2..100);
+        assert_eq!(played, (2..100).map(frame).collect::<Vec<_>>());
     }
 
     #[test]
     fn irregular_frames_are_played_as_one_smooth_motion() {
         // the age of the newest frame varies between 50 and 70 ms
         let mut newest = 0;
-        let played = play((100..2000).map(|now| {
-            newest = newest.max(now - 50 - (now * 7919) % 21);
-            newest
-        }));
+        let played = play(
+            &mut begun(30),
+            (100..2000).map(|now| {
+                newest = newest.max(now - 50 - (now * 7919) % 21);
+                newest
+            }),
+        );
         assert!(played.len() > 1850, "{}", played.len());
         for pair in played.windows(2) {
             assert_eq!(pair[1].sent - pair[0].sent, Span(1_000_000));
@@ -194,22 +238,58 @@ mod tests {
         }
     }
 
+    /// After a gap and a restart the shadow leaps; its force is not used before it has settled.
     #[test]
     fn playback_begins_anew_after_a_gap_and_a_restart() {
-        let played = play([1, 2, 3, 203, 204, 5, 6].into_iter());
-        let sent: Vec<i64> = played.iter().map(|of| of.sent.0 / 1_000_000).collect();
-        assert_eq!(sent, [1, 2, 3, 203, 204, 5, 6]);
+        let mut playback = begun(1);
+        let ticks = [2, 3].into_iter().chain(203..400).chain(5..200);
+        let sent: Vec<i64> = play(&mut playback, ticks)
+            .iter()
+            .map(|of| of.sent.0 / 1_000_000)
+            .collect();
+        let expected = [2, 3].into_iter().chain(304..400).chain(106..200);
+        assert_eq!(sent, expected.collect::<Vec<_>>());
     }
 
     #[test]
-    fn backlog_is_limited() {
-        let mut playback = ProbePlayback::default();
-        // three frames' time passes in each tick of one
-        for tick in 1..500 {
-            let newest = frame(3 * tick);
-            let (report, _) = playback.play(&newest, 1e-3);
-            assert!(playback.frames.len() <= FRAMES_MAX);
-            assert!(newest.sent - report.sent <= Span(3_000_000 * FRAMES_MAX as i64));
+    fn lag_is_limited_and_ends_without_contact() {
+        let mut playback = begun(1);
+        let lag = |playback: &mut ProbePlayback, tick, in_contact| {
+            let (report, _) = playback.play(&frame(tick), 1e-3, in_contact);
+            frame(tick).sent - report.sent
+        };
+        // a gap of 59 ms, and regular frames after it
+        for tick in [1; 59].into_iter().chain(60..200) {
+            lag(&mut playback, tick, true);
         }
+        assert_eq!(lag(&mut playback, 200, true), Span(58_000_000));
+        assert_eq!(lag(&mut playback, 201, false), Span(0));
+        // a robot whose clock is three times as fast
+        for tick in 202..600 {
+            let now = lag(&mut playback, 3 * tick, true);
+            assert!(now <= LAG_MAX[0], "{now:?}");
+        }
+    }
+
+    #[test]
+    fn robot_counts_as_free_only_between_two_frames_that_say_so() {
+        let mut playback = begun(1);
+        let held = |tick| RemoteReport {
+            engaged: tick % 20 != 10,
+            ..frame(tick)
+        };
+        let free = (2..100).filter(|&tick| {
+            let (report, _) = playback.play(&held(10 * tick / 10), 1e-3, true);
+            report.engaged
+        });
+        assert_eq!(free.count(), 93);
+        // the last instant is no end of time
+        let last = RemoteReport {
+            sent: Time(i64::MAX),
+            ..frame(1)
+        };
+        playback.play(&last, 1e-3, true);
+        assert_eq!(playback.play(&last, 1e-3, true).1, Played::Rests);
+        assert_eq!(playback.play(&last, 0.0, true).1, Played::Rests);
     }
 }

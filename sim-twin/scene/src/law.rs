@@ -15,6 +15,8 @@ pub(super) struct LawText<'a> {
     pub(super) law: Option<&'a str>,
     pub(super) mooney_second: Option<f64>,
     pub(super) fung_growth: Option<f64>,
+    /// Second and third coefficient over the first.
+    pub(super) yeoh: Option<[f64; 2]>,
 }
 
 impl LawText<'_> {
@@ -40,13 +42,22 @@ impl LawText<'_> {
             LawFamily::Fung { .. } => LawFamily::Fung {
                 growth: number("fung_growth", self.fung_growth)?,
             },
+            LawFamily::Yeoh { .. } => {
+                let [second, third] = self.yeoh.ok_or_else(|| {
+                    let expected = "two numbers, the second and third coefficient over the first";
+                    field_error(format!("{table}.yeoh"), "missing", expected)
+                })?;
+                LawFamily::Yeoh { second, third }
+            }
             plain => plain,
         };
         let mooney = matches!(family, LawFamily::MooneyRivlin { .. });
         let fung = matches!(family, LawFamily::Fung { .. });
+        let yeoh = matches!(family, LawFamily::Yeoh { .. });
         for (field, value, used) in [
             ("mooney_second", self.mooney_second, mooney),
             ("fung_growth", self.fung_growth, fung),
+            ("yeoh", self.yeoh.map(|[second, _]| second), yeoh),
         ] {
             if let Some(value) = value.filter(|_| !used) {
                 let expected = format!("nothing: `{name}` has no such number");
@@ -56,6 +67,8 @@ impl LawText<'_> {
         family.check().map_err(|error| {
             let field = match error.field {
                 "growth" => "fung_growth",
+                "third" => "yeoh[1]",
+                _ if yeoh => "yeoh[0]",
                 _ => "mooney_second",
             };
             field_error(format!("{table}.{field}"), error.value, error.expected)
@@ -90,8 +103,20 @@ mod tests {
         assert_eq!(fung, Ok(LawFamily::Fung { growth: 3.0 }));
         let mooney = with("law = \"mooney-rivlin\"\nmooney_second = 0.25");
         assert_eq!(mooney, Ok(LawFamily::MooneyRivlin { second: 0.25 }));
+        let yeoh = with("law = \"yeoh\"\nyeoh = [0.5, 0.1]");
+        let expected = LawFamily::Yeoh {
+            second: 0.5,
+            third: 0.1,
+        };
+        assert_eq!(yeoh, Ok(expected));
         for (lines, parts) in [
             ("law = \"ogden\"", ["block.law", "mooney-rivlin"]),
+            ("law = \"yeoh\"", ["block.yeoh", "missing"]),
+            (
+                "law = \"yeoh\"\nyeoh = [0.0, -1.0]",
+                ["block.yeoh[1]", "from 0"],
+            ),
+            ("yeoh = [1.0, 1.0]", ["block.yeoh", "neo-hookean"]),
             ("law = \"fung\"", ["block.fung_growth", "missing"]),
             (
                 "law = \"fung\"\nfung_growth = -1.0",

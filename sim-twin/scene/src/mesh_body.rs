@@ -161,6 +161,7 @@ pub(super) struct MeshText {
     law: Option<String>,
     mooney_second: Option<f64>,
     fung_growth: Option<f64>,
+    yeoh: Option<[f64; 2]>,
     damping_per_s: Option<f64>,
     contact_stiffness: Option<f64>,
 }
@@ -211,6 +212,7 @@ impl MeshText {
             law: self.law.as_deref(),
             mooney_second: self.mooney_second,
             fung_growth: self.fung_growth,
+            yeoh: self.yeoh,
         };
         let law = law.family()?;
         let ours = ImplicitParams::default();

@@ -13,7 +13,7 @@
 
 use nalgebra::{Matrix3, SMatrix};
 
-mod fung;
+mod first_invariant;
 mod hooke;
 mod invariant;
 mod material;
@@ -26,7 +26,7 @@ mod tests;
 pub mod tissue_library;
 pub mod viscous;
 
-pub use fung::{EXPONENT_MAX, Fung};
+pub use first_invariant::{EXPONENT_MAX, FirstInvariantLaw, INVARIANT_MAX, Stiffening};
 pub use hooke::{LinearElastic, StVenantKirchhoff};
 pub use invariant::cofactor;
 pub use material::{CellMaterial, Material, MaterialError, Moduli};
@@ -64,6 +64,9 @@ pub trait ElasticLaw {
     }
 }
 
+/// Largest coefficient of Yeoh's law over the first.
+const COEFFICIENT_MAX: f64 = 1000.0;
+
 /// Family of laws, with its parameters beyond the two moduli.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum LawFamily {
@@ -86,6 +89,13 @@ pub enum LawFamily {
         /// Growth `b` of the exponential, greater than zero; about 1 to 20 for soft tissue.
         growth: f64,
     },
+    /// Polynomial of the first invariant (Yeoh 1993).
+    Yeoh {
+        /// Second coefficient over the first, 0 or more.
+        second: f64,
+        /// Third coefficient over the first, 0 or more.
+        third: f64,
+    },
 }
 
 /// Error of a family's parameters.
@@ -102,13 +112,17 @@ pub struct LawFamilyError {
 
 impl LawFamily {
     /// All families, with initial values of their parameters.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Linear,
         Self::StVenantKirchhoff,
         Self::NeoHookean,
         Self::StableNeoHookean,
         Self::MooneyRivlin { second: 0.5 },
         Self::Fung { growth: 5.0 },
+        Self::Yeoh {
+            second: 1.0,
+            third: 1.0,
+        },
     ];
 
     /// Name in scenes and messages.
@@ -121,6 +135,7 @@ impl LawFamily {
             Self::StableNeoHookean => "stable-neo-hookean",
             Self::MooneyRivlin { .. } => "mooney-rivlin",
             Self::Fung { .. } => "fung",
+            Self::Yeoh { .. } => "yeoh",
         }
     }
 
@@ -137,6 +152,14 @@ impl LawFamily {
             Self::Fung { growth } => {
                 let right = growth.is_finite() && growth > 0.0;
                 ("growth", growth, right, "a finite number above 0")
+            }
+            Self::Yeoh { second, third } => {
+                let right = |number: f64| (0.0..=COEFFICIENT_MAX).contains(&number);
+                let (field, value) = match right(second) {
+                    true => ("third", third),
+                    false => ("second", second),
+                };
+                (field, value, right(value), "a number from 0 to 1000")
             }
             Self::Linear | Self::StVenantKirchhoff | Self::NeoHookean | Self::StableNeoHookean => {
                 return Ok(());
@@ -166,8 +189,8 @@ pub enum MaterialLaw {
     StableNeoHookean(StableNeoHookean),
     /// See [`MooneyRivlin`].
     MooneyRivlin(MooneyRivlin),
-    /// See [`Fung`].
-    Fung(Fung),
+    /// See [`FirstInvariantLaw`].
+    FirstInvariant(FirstInvariantLaw),
 }
 
 impl MaterialLaw {
@@ -187,7 +210,16 @@ impl MaterialLaw {
             LawFamily::MooneyRivlin { second } => {
                 Self::MooneyRivlin(MooneyRivlin::new(mu, second, kappa))
             }
-            LawFamily::Fung { growth } => Self::Fung(Fung { mu, growth, kappa }),
+            LawFamily::Fung { growth } => Self::FirstInvariant(FirstInvariantLaw {
+                mu,
+                kappa,
+                stiffening: Stiffening::Exponential { growth },
+            }),
+            LawFamily::Yeoh { second, third } => Self::FirstInvariant(FirstInvariantLaw {
+                mu,
+                kappa,
+                stiffening: Stiffening::Polynomial { second, third },
+            }),
         }
     }
 
@@ -198,7 +230,7 @@ impl MaterialLaw {
             Self::NeoHookean(law) => law,
             Self::StableNeoHookean(law) => law,
             Self::MooneyRivlin(law) => law,
-            Self::Fung(law) => law,
+            Self::FirstInvariant(law) => law,
         }
     }
 }

@@ -3,13 +3,17 @@ use crate::law::viscous::{KelvinVoigt, ViscousError, ViscousState};
 use nalgebra::{Rotation3, Vector3};
 use proptest::prelude::*;
 
-const FAMILIES: [LawFamily; 6] = [
+const FAMILIES: [LawFamily; 7] = [
     LawFamily::Linear,
     LawFamily::StVenantKirchhoff,
     LawFamily::NeoHookean,
     LawFamily::StableNeoHookean,
     LawFamily::MooneyRivlin { second: 0.3 },
     LawFamily::Fung { growth: 2.0 },
+    LawFamily::Yeoh {
+        second: 0.8,
+        third: 0.5,
+    },
 ];
 
 fn moduli(poisson: f64) -> Moduli {

@@ -190,8 +190,8 @@ fn persistence(residuals: &[f64]) -> f64 {
 }
 
 /// Returns every site with the displayed stiffness of the last press there, and the confidence after it.
-fn by_site(master: &[TickRecord], presses: &[PressMeasurement], sites: &[Site]) -> Vec<Site> {
-    let has_twin = master.iter().any(|record| record.confidence > 0.0);
+fn by_site(master: &[TickRecord], presses: &[PressMeasurement], facts: &SessionFacts) -> Vec<Site> {
+    let feels_twin = facts.feels_twin() == Some(true);
     let of_site = |&site: &Site| {
         let press = last_at(presses, &site);
         let fit = press.map(|press| press.fit);
@@ -201,12 +201,12 @@ fn by_site(master: &[TickRecord], presses: &[PressMeasurement], sites: &[Site]) 
             displayed_error_npm: fitted.map(|fit| fit.error_npm),
             press_error: fit.and_then(Result::err),
             confidence: press
-                .filter(|_| has_twin)
+                .filter(|_| feels_twin)
                 .map(|press| master[press.end - 1].confidence),
             ..site
         }
     };
-    sites.iter().map(of_site).collect()
+    facts.sites.iter().map(of_site).collect()
 }
 
 /// Mean of the displayed stiffness over the lump or beside it; None if too few sites have one.
@@ -259,7 +259,7 @@ pub fn measure(traces: &Traces<'_>, facts: &SessionFacts) -> ContactSummary {
     if untouched {
         presses.clear();
     }
-    let mut sites = by_site(traces.master, &presses, &facts.sites);
+    let mut sites = by_site(traces.master, &presses, facts);
     for site in sites.iter_mut().filter(|_| untouched) {
         site.true_npm = None;
     }
@@ -378,6 +378,7 @@ fn force_rmse_n(traces: &Traces<'_>, facts: &SessionFacts) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palpate_transport::coupling::Mode;
 
     /// Presses of half a second at two sites: the first is confirmed to 0.8, the second never.
     #[test]
@@ -400,24 +401,27 @@ mod tests {
         let master: Vec<TickRecord> = (1..=2)
             .flat_map(|phase| (0..500).map(move |tick| record(phase, tick)))
             .collect();
-        let sites = [1, 2].map(|phase| Site {
+        let site = |phase| Site {
             phase,
             ..Site::default()
-        });
-        let confidences = |master: &[TickRecord]| {
-            by_site(master, &presses(master), &sites)
-                .into_iter()
-                .map(|site| site.confidence)
-                .collect::<Vec<_>>()
         };
-        let found = confidences(&master);
+        let confidences = |mode: Mode| {
+            let facts = SessionFacts {
+                sites: [1, 2].map(site).to_vec(),
+                mode: mode.name().into(),
+                ..SessionFacts::default()
+            };
+            let sites = by_site(&master, &presses(&master), &facts);
+            sites.iter().map(|site| site.confidence).collect::<Vec<_>>()
+        };
+        let found = confidences(Mode::Mmt);
         assert!(
             found[0].is_some_and(|share| (0.7..0.8).contains(&share)),
             "{found:?}"
         );
         assert_eq!(found[1], Some(0.0));
-        // without a twin there is nothing to confirm
-        assert_eq!(confidences(&master[500..]), [None, None]);
+        // a twin that is not rendered is not believed
+        assert_eq!(confidences(Mode::Wave), [None, None]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(super) fn panels<'a>(sites: &[Site], other: Option<&'a ModeComparison>) -> V
 pub(super) fn confidence_panel(sites: &[Site]) -> Panel<'static> {
     let percent = |site: &Site| site.confidence.map(|share| 100.0 * share);
     Panel {
-        name: "confirmed by the robot",
+        name: "measured by the robot",
         values: sites.iter().map(|site| (*site, percent(site))).collect(),
     }
 }

@@ -139,7 +139,7 @@ fn patch(evidence: &Evidence<'_>, contact: &ContactSummary) -> String {
              dashed ring marks the hidden lump. All maps share one scale.</p>";
     if let Some(confirmed) = map::draw_percent(&map::confidence_panel(&contact.sites)) {
         body += &confirmed;
-        body += "<p class=\"caption\">How far the robot had confirmed the twin at the end of the last press of each \
+        body += "<p class=\"caption\">How far the robot had measured the tissue by the end of the last press of each \
                  site: at 0 % the force is only believed.</p>";
     }
     if let Some(comparison) = other {

@@ -29,6 +29,7 @@ pub(crate) struct BlockText {
     law: Option<String>,
     mooney_second: Option<f64>,
     fung_growth: Option<f64>,
+    yeoh: Option<[f64; 2]>,
     damping_per_s: Option<f64>,
     hourglass: Option<f64>,
     contact_stiffness: Option<f64>,
@@ -151,6 +152,7 @@ impl BlockText {
             law: self.law.as_deref(),
             mooney_second: self.mooney_second,
             fung_growth: self.fung_growth,
+            yeoh: self.yeoh,
         };
         let law = law.family()?;
         let ours = ExplicitParams::default();
