@@ -268,7 +268,10 @@ impl TwinPredictor {
         }
         (self.extrapolated_last, self.in_contact) = (false, reaction.contacts > 0);
         let expected = remote.map(|remote| self.learn_from_report(params, remote, dt_s));
-        self.shadow_in_contact = expected.is_some_and(|expected| expected.contacts > 0);
+        // without a frame the shadow stays where it is
+        if let Some(expected) = &expected {
+            self.shadow_in_contact = expected.contacts > 0;
+        }
         let learning = Learning::get_or_new(&mut self.learning, params);
         let place_m = place_m(handle);
         let press = without_edge_force(&reaction);
@@ -329,6 +332,8 @@ impl TwinPredictor {
         let learning = Learning::get_or_new(&mut self.learning, params);
         if is_evidence && params.update && topology_agrees && !expected.collapsed {
             learn_from_robot(params, learning, &expected, remote);
+        } else if *played != Played::Rests {
+            learning.interrupt_absence(true);
         }
         if (params.estimate || params.local != LocalModel::Twin)
             && is_evidence

@@ -38,14 +38,16 @@ const EMPTY_RADIUS_SHARE: f64 = 0.5;
 /// Lack of a force in the present contact of the shadow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Absence {
-    /// Place of the last tick without a force \[m\].
+    /// Place where the present row of ticks without a force began \[m\].
     place_m: [f64; 2],
-    /// Number of such ticks in a row there.
+    /// Length of that row.
     ticks: u32,
-    /// True once they were enough.
-    found: bool,
+    /// Place with tissue where such a row was long enough \[m\].
+    gone_m: Option<[f64; 2]>,
     /// True if the contact has met a force. Soft tissue leaves the probe before its twin does: the place is not empty.
     met_force: bool,
+    /// True if a part of the contact told nothing, as after a leap of the shadow.
+    incomplete: bool,
 }
 
 /// All place fits. A copy keeps the state from before a press.
@@ -55,6 +57,8 @@ pub(super) struct CorrectionMap {
     count: usize,
     touch: Option<Touch>,
     absence: Absence,
+    /// True if the robot met nothing at several places far apart, and tissue at none.
+    empty_everywhere: bool,
     radius_m: f64,
 }
 
@@ -67,25 +71,33 @@ impl CorrectionMap {
             count: 0,
             touch: None,
             absence: Absence::default(),
+            empty_everywhere: false,
             radius_m,
         }
     }
 
-    /// Empty map of the same radius.
+    /// Empty map of the same radius, in the same contact.
     #[must_use]
     pub(super) fn cleared(&self) -> Self {
-        Self::new(self.radius_m)
+        Self {
+            absence: Absence {
+                gone_m: None,
+                ..self.absence
+            },
+            ..Self::new(self.radius_m)
+        }
     }
 
     /// Adds a sample of a touch at a place \[m\]. Below `least_n` \[N\] it is not used.
     pub(super) fn add_sample(&mut self, place_m: [f64; 2], sample: &PressSample, least_n: f64) {
         if sample.is_usable() && place_m.iter().all(|x| x.is_finite()) {
             let index = self.fit_index(place_m);
+            let is_new = !self.fits[index].has_tissue();
             self.fits[index].add(sample, least_n);
-            self.absence = Absence {
-                met_force: true,
-                ..Absence::default()
-            };
+            (self.absence.met_force, self.absence.gone_m) = (true, None);
+            if is_new {
+                self.limit_empty_places();
+            }
         }
     }
 
@@ -95,34 +107,69 @@ impl CorrectionMap {
         if self.absence.met_force || !place_m.iter().all(|x| x.is_finite()) {
             return;
         }
-        if PlaceFit::at_place(self.absence.place_m).distance2_m2(place_m) >= self.near_m2() {
-            self.absence = Absence::default();
+        let begun = PlaceFit::at_place(self.absence.place_m, self.radius_m);
+        if self.absence.ticks == 0 || begun.distance2_m2(place_m) >= self.near_m2() {
+            (self.absence.place_m, self.absence.ticks) = (place_m, 0);
         }
-        self.absence.place_m = place_m;
-        self.absence.ticks += 1;
-        if self.absence.ticks < ABSENT_TICKS || self.absence.found {
+        self.absence.ticks = self.absence.ticks.saturating_add(1);
+        if self.absence.ticks != ABSENT_TICKS {
             return;
         }
-        self.absence.found = true;
-        let index = self.fit_index(place_m);
-        if self.fits[index].weight_n2() == 0.0 {
-            self.fits[index] = self.fits[index].emptied();
+        let index = self.fit_index(self.absence.place_m);
+        if self.fits[index].has_tissue() {
+            self.absence.gone_m = Some(self.absence.place_m);
+        } else {
+            self.empty(index);
         }
     }
 
-    /// A tick that tells nothing: a lack of force must last.
-    pub(super) fn interrupt_absence(&mut self) {
+    /// A tick that says nothing about a lack of force; `incomplete` if one could have been hidden in it.
+    pub(super) fn interrupt_absence(&mut self, incomplete: bool) {
         self.absence.ticks = 0;
+        self.absence.incomplete |= incomplete;
     }
 
     /// Ends the contact of the shadow; true if anything was learnt.
     pub(super) fn end_contact(&mut self) -> bool {
         let absence = core::mem::take(&mut self.absence);
-        if absence.found {
-            let index = self.fit_index(absence.place_m);
-            self.fits[index] = self.fits[index].emptied();
+        let mut learnt = self.end_touch();
+        if let Some(place_m) = absence.gone_m.filter(|_| !absence.incomplete) {
+            let index = self.fit_index(place_m);
+            self.empty(index);
+            learnt |= self.end_touch();
         }
-        self.end_touch()
+        learnt
+    }
+
+    /// Empties a place.
+    fn empty(&mut self, index: usize) {
+        self.fits[index] = self.fits[index].emptied(EMPTY_RADIUS_SHARE * self.radius_m);
+        self.limit_empty_places();
+    }
+
+    /// Limits empty places to the distance of the nearest place with tissue, which keeps its whole force, and finds out
+    /// whether everything is empty.
+    fn limit_empty_places(&mut self) {
+        let (mut apart, mut has_tissue) = (0, false);
+        for index in 0..self.count {
+            has_tissue |= self.fits[index].has_tissue();
+            let mut fit = self.fits[index];
+            if !fit.is_empty() {
+                continue;
+            }
+            let mut nearest_m2 = f64::INFINITY;
+            for (other_index, other) in self.fits[..self.count].iter().enumerate() {
+                let distance2_m2 = other.distance2_m2(fit.place_m());
+                if other.has_tissue() {
+                    fit.limit_radius(libm::sqrt(distance2_m2));
+                } else if other.is_empty() && other_index < index {
+                    nearest_m2 = nearest_m2.min(distance2_m2);
+                }
+            }
+            self.fits[index] = fit;
+            apart += usize::from(nearest_m2 >= self.radius_m * self.radius_m);
+        }
+        self.empty_everywhere = !has_tissue && apart >= EMPTY_PLACES_MIN;
     }
 
     /// Ends the touch of a place; true if there was one.
@@ -140,17 +187,10 @@ impl CorrectionMap {
         near_m * near_m
     }
 
-    /// True if the robot met nothing at a place \[m\], or nothing anywhere.
+    /// True if the robot met nothing near a place \[m\], or nothing anywhere.
     pub(super) fn is_empty_at(&self, place_m: [f64; 2]) -> bool {
-        let near_m2 = self.near_m2();
-        let is_near = |fit: &PlaceFit| fit.is_empty() && fit.distance2_m2(place_m) < near_m2;
-        self.fits[..self.count].iter().any(is_near) || self.is_empty_everywhere()
-    }
-
-    /// True if the robot met nothing at several places and tissue at none.
-    fn is_empty_everywhere(&self) -> bool {
-        let mut known = self.fits[..self.count].iter().filter(|fit| fit.is_known());
-        known.clone().count() >= EMPTY_PLACES_MIN && known.all(PlaceFit::is_empty)
+        let is_near = |fit: &PlaceFit| fit.is_empty() && fit.kernel(place_m) > 0.0;
+        self.empty_everywhere || self.fits[..self.count].iter().any(is_near)
     }
 
     /// Index of the fit of a touch: the present one until the touch has left its place, else that of this place, else a
@@ -167,7 +207,7 @@ impl CorrectionMap {
         let found = self.fits[..self.count].iter().position(is_near);
         let index = found.unwrap_or_else(|| {
             let index = self.free_index();
-            self.fits[index] = PlaceFit::at_place(place_m);
+            self.fits[index] = PlaceFit::at_place(place_m, self.radius_m);
             index
         });
         self.touch = Some(Touch {
@@ -195,13 +235,12 @@ impl CorrectionMap {
         let (mut near, mut near_log, mut all, mut all_log) = (0.0, 0.0, 0.0, 0.0);
         let fits = self.fits[..self.count].iter().filter(|fit| fit.is_known());
         // some empty places say nothing about tissue elsewhere
-        let everywhere = self.is_empty_everywhere();
         for fit in fits {
             let (trust, log) = (fit.trust(), fit.log_factor(q));
-            let share = self.kernel(fit, place_m) * trust;
+            let share = fit.kernel(place_m) * trust;
             near += share;
             near_log += share * log;
-            if everywhere || !fit.is_empty() {
+            if self.empty_everywhere || !fit.is_empty() {
                 all += trust;
                 all_log += trust * log;
             }
@@ -218,19 +257,8 @@ impl CorrectionMap {
     pub(super) fn confidence(&self, place_m: [f64; 2]) -> f64 {
         let near = self.fits[..self.count]
             .iter()
-            .map(|fit| self.kernel(fit, place_m) * fit.press_share());
+            .map(|fit| fit.kernel(place_m) * fit.press_share());
         near.sum::<f64>().min(1.0)
-    }
-
-    /// Weight of a fit at a place \[m\]: 1 at its own, 0 beyond its radius, smooth between.
-    fn kernel(&self, fit: &PlaceFit, place_m: [f64; 2]) -> f64 {
-        let radius_m = if fit.is_empty() {
-            EMPTY_RADIUS_SHARE * self.radius_m
-        } else {
-            self.radius_m
-        };
-        let left = (1.0 - fit.distance2_m2(place_m) / (radius_m * radius_m)).max(0.0);
-        left * left
     }
 }
 
@@ -359,7 +387,7 @@ mod tests {
     fn unknown_place_is_empty_after_thirty_ticks_in_a_row() {
         let mut map = CorrectionMap::new(0.022);
         meet_nothing(&mut map, HERE, 29);
-        map.interrupt_absence();
+        map.interrupt_absence(false);
         meet_nothing(&mut map, HERE, 29);
         assert_eq!((map.count, map.is_empty_at(HERE)), (0, false));
         meet_nothing(&mut map, HERE, 1);
@@ -395,17 +423,74 @@ mod tests {
     }
 
     #[test]
-    fn three_empty_places_and_no_tissue_are_an_empty_scene() {
+    fn contact_that_was_not_seen_whole_takes_no_tissue_away() {
         let mut map = CorrectionMap::new(0.015);
-        for place in 0..3 {
-            assert_eq!(map.log_factor([0.1, 0.1], 0.5), 0.0);
-            meet_nothing(&mut map, [0.02 * f64::from(place), 0.0], 30);
+        press(&mut map, HERE, |force| force);
+        meet_nothing(&mut map, HERE, 100);
+        map.interrupt_absence(true);
+        meet_nothing(&mut map, HERE, 100);
+        map.end_contact();
+        assert!(map.log_factor(HERE, 0.5).abs() < 0.01);
+    }
+
+    /// A probe that slides at 50 mm/s.
+    fn slide(map: &mut CorrectionMap, from_m: f64, to_m: f64) {
+        let ticks = (libm::fabs(to_m - from_m) / 5e-5) as u32;
+        for tick in 0..ticks {
+            let share = f64::from(tick) / f64::from(ticks);
+            map.add_absence([from_m + share * (to_m - from_m), 0.0]);
+        }
+        map.end_contact();
+    }
+
+    #[test]
+    fn slide_over_nothing_empties_its_whole_way() {
+        let mut map = CorrectionMap::new(0.015);
+        slide(&mut map, 0.0, 0.03);
+        for x_mm in 0..=26 {
+            assert!(map.is_empty_at([1e-3 * f64::from(x_mm), 0.0]), "{x_mm} mm");
+        }
+        // known tissue at the end of a slide was met for some ticks only
+        let mut map = CorrectionMap::new(0.015);
+        press(&mut map, HERE, |force| force);
+        slide(&mut map, -0.03, -0.003);
+        assert!(map.log_factor(HERE, 0.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn tissue_beside_an_empty_place_keeps_its_force() {
+        for distance_m in [0.004, 0.005, 0.006] {
+            let there = [distance_m, 0.0];
+            for tissue_first in [true, false] {
+                let mut map = CorrectionMap::new(0.015);
+                if tissue_first {
+                    press(&mut map, HERE, |force| force);
+                }
+                meet_nothing(&mut map, there, 30);
+                map.end_contact();
+                if !tissue_first {
+                    press(&mut map, HERE, |force| force);
+                }
+                assert!(map.log_factor(HERE, 0.5).abs() < 0.01);
+                assert!(map.log_factor(there, 0.5) < -3.0);
+            }
+        }
+    }
+
+    #[test]
+    fn three_empty_places_far_apart_and_no_tissue_are_an_empty_scene() {
+        let mut map = CorrectionMap::new(0.015);
+        slide(&mut map, 0.0, 0.014);
+        assert!(map.log_factor([0.1, 0.1], 0.5) == 0.0);
+        for place in 1..3 {
+            assert!(!map.is_empty_at([0.1, 0.1]));
+            meet_nothing(&mut map, [0.03 * f64::from(place), 0.0], 30);
             map.end_contact();
         }
         assert!(map.is_empty_at([0.1, 0.1]) && map.log_factor([0.1, 0.1], 0.5) < -5.5);
         press(&mut map, [0.1, 0.1], |force| force);
         assert!(map.log_factor([0.2, 0.1], 0.5).abs() < 0.1);
-        assert!(map.log_factor(HERE, 0.5) < -5.5);
+        assert!(map.log_factor([0.03, 0.0], 0.5) < -5.5);
     }
 
     #[test]
@@ -440,6 +525,9 @@ mod tests {
             let mut map = CorrectionMap::new(0.022);
             for (index, &(px, py, expected, measured)) in samples.iter().enumerate() {
                 map.add_sample([px, py], &sample(expected, measured), 0.0);
+                if index % 5 == 0 {
+                    meet_nothing(&mut map, [py, px], 30);
+                }
                 if index % 7 == 0 {
                     map.end_contact();
                 }

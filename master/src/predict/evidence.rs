@@ -71,7 +71,7 @@ pub(super) fn learn_from_robot(
     } else if expected.contacts == 0 {
         learning.end_press();
     } else {
-        learning.interrupt_absence();
+        learning.interrupt_absence(presses(params, expected));
     }
 }
 
@@ -85,6 +85,11 @@ const MEASURED_FRACTION_MIN: f64 = 0.5;
 
 /// Force of the twin over [`PredictParams::force_n_min`] from which a lack of force is evidence.
 const EXPECTED_RATIO_ABSENT: f64 = 2.0;
+
+/// True if the twin presses so much that a lack of force would be evidence.
+fn presses(params: &PredictParams, expected: &Reaction) -> bool {
+    expected.force_n.dot(&expected.normal) > EXPECTED_RATIO_ABSENT * params.force_n_min
+}
 
 /// Measured force over the twin's below which the robot counts as meeting nothing.
 const NOTHING_RATIO: f64 = 0.1;
@@ -105,7 +110,7 @@ pub(super) fn meets_nothing(
     remote.engaged
         && remote.sensor_lives
         && !remote.probe.closed
-        && expected_n > EXPECTED_RATIO_ABSENT * params.force_n_min
+        && presses(params, expected)
         && is_below(along(&remote.port_force_n), PUSH_RATIO)
         && remote
             .contact_force_n

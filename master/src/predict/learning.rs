@@ -76,9 +76,9 @@ impl Learning {
         self.correction.end();
     }
 
-    /// A tick that tells nothing about the tissue.
-    pub(super) fn interrupt_absence(&mut self) {
-        self.learnt_map.interrupt_absence();
+    /// A tick that says nothing about a lack of force; `incomplete` if one could have been hidden in it.
+    pub(super) fn interrupt_absence(&mut self, incomplete: bool) {
+        self.learnt_map.interrupt_absence(incomplete);
     }
 
     /// Ends a press: the robot has left the tissue.

@@ -84,27 +84,54 @@ pub(super) struct PlaceFit {
     /// Least and largest q of the samples \[-\].
     q_min: f64,
     q_max: f64,
+    /// Radius within which it applies \[m\].
+    radius_m: f64,
+    /// True if the robot has met a force there.
+    has_tissue: bool,
     /// True if the robot has met nothing there.
     is_empty: bool,
 }
 
 impl PlaceFit {
-    /// Fit without samples at a place \[m\].
-    pub(super) fn at_place(place_m: [f64; 2]) -> Self {
+    /// Fit without samples at a place \[m\], which applies within `radius_m` \[m\].
+    pub(super) fn at_place(place_m: [f64; 2], radius_m: f64) -> Self {
         Self {
             place_m,
+            radius_m,
             q_min: f64::INFINITY,
             q_max: f64::NEG_INFINITY,
             ..Self::default()
         }
     }
 
-    /// The place without tissue, whatever was learnt there.
-    pub(super) fn emptied(&self) -> Self {
+    /// The place without tissue, whatever was learnt there; it applies within `radius_m` \[m\].
+    pub(super) fn emptied(&self, radius_m: f64) -> Self {
         Self {
             is_empty: true,
-            ..Self::at_place(self.place_m)
+            ..Self::at_place(self.place_m, radius_m)
         }
+    }
+
+    /// Place on the surface \[m\].
+    pub(super) fn place_m(&self) -> [f64; 2] {
+        self.place_m
+    }
+
+    /// Limits the radius within which it applies \[m\].
+    pub(super) fn limit_radius(&mut self, radius_m: f64) {
+        self.radius_m = self.radius_m.min(radius_m);
+    }
+
+    /// Weight of the fit at a place \[m\]: 1 at its own, 0 beyond its radius, smooth between.
+    pub(super) fn kernel(&self, place_m: [f64; 2]) -> f64 {
+        let share2 = self.distance2_m2(place_m) / (self.radius_m * self.radius_m);
+        let left = (1.0 - share2).max(0.0);
+        left * left
+    }
+
+    /// True if the robot has met a force there.
+    pub(super) fn has_tissue(&self) -> bool {
+        self.has_tissue
     }
 
     /// True if the robot has met nothing there.
@@ -119,7 +146,7 @@ impl PlaceFit {
 
     /// Adds a usable sample; not used below `least_n` \[N\]. Where there is a force, there is tissue.
     pub(super) fn add(&mut self, sample: &PressSample, least_n: f64) {
-        self.is_empty = false;
+        (self.has_tissue, self.is_empty) = (true, false);
         let (expected_n, measured_n) = (sample.expected_n, sample.measured_n);
         let q = libm::log(expected_n);
         let e = (libm::log(measured_n) - q).clamp(-LOG_FACTOR_MAX, LOG_FACTOR_MAX);
@@ -235,7 +262,7 @@ mod tests {
 
     /// A press of 8 mm in tissue of 240 N/m, with a twin of 200 N/m; in and out at `mps`, with a hold between.
     fn pressed(damping_nspm: f64, mps: f64) -> PlaceFit {
-        let mut fit = PlaceFit::at_place([0.0; 2]);
+        let mut fit = PlaceFit::at_place([0.0; 2], 0.015);
         let mut add = |depth_m: f64, inward_mps: f64| {
             let expected_n = 200.0 * depth_m + 5.0 * inward_mps;
             let measured_n = 240.0 * depth_m + damping_nspm * inward_mps;
@@ -277,7 +304,7 @@ mod tests {
     /// A slow press determines how the ratio falls with the force: by 0.25 of its logarithm, as over a lump.
     #[test]
     fn slow_press_determines_the_exponent() {
-        let mut fit = PlaceFit::at_place([0.0; 2]);
+        let mut fit = PlaceFit::at_place([0.0; 2], 0.015);
         for step in 1..=1000 {
             let expected_n = 1e-3 * f64::from(step);
             let noise_n = if step % 2 == 0 { 0.01 } else { -0.01 };

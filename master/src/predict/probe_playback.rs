@@ -2,8 +2,8 @@
 //!
 //! A jittery link delivers some of the frames, in bursts. A shadow that leaps from frame to frame and rests between them
 //! feels another motion than the remote tissue, and viscous tissue then returns another force. The playback follows
-//! the frames on the sender's clock, as far behind the newest as the longest gap so far requires. Between two
-//! frames it interpolates: the position by a cubic that has their velocities, the rest linearly. Ours.
+//! the frames on the sender's clock, as far behind the newest as the longest gap since its last leap requires, within
+//! bounds. Between two frames it interpolates: the position by a cubic that has their velocities, the rest linearly. Ours.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ const GAP_MAX: Span = Span(60_000_000);
 /// Longest time by which the played motion is behind the newest frame, in contact with the shadow and without.
 const LAG_MAX: [Span; 2] = [Span(100_000_000), Span(20_000_000)];
 
-/// Time after a leap in contact in which the shadow's force is not that of the motion.
+/// Time after a leap into or within the tissue in which the shadow's force is not that of the motion.
 const SETTLE: Span = Span(100_000_000);
 
 /// Longest tick that a tissue follows in one step of a period \[s\].
@@ -45,6 +45,8 @@ pub(super) struct ProbePlayback {
     played: Time,
     /// Time until which the shadow's force is not used.
     settled: Time,
+    /// True if the shadow leapt in the last tick.
+    leapt: bool,
 }
 
 impl Default for ProbePlayback {
@@ -53,6 +55,7 @@ impl Default for ProbePlayback {
             frames: VecDeque::with_capacity(FRAMES_MAX),
             played: Time(0),
             settled: Time(0),
+            leapt: false,
         }
     }
 }
@@ -67,14 +70,16 @@ impl ProbePlayback {
         dt_s: f64,
         in_contact: bool,
     ) -> (RemoteReport, Played) {
+        if core::mem::take(&mut self.leapt) && in_contact {
+            self.settled = self.played + SETTLE;
+        }
         let end = self.played + Span::from_s(dt_s);
         let behind = newest.sent - end > LAG_MAX[usize::from(!in_contact)];
         if !self.take(newest) || behind {
             self.frames.clear();
             self.frames.push_back(*newest);
-            self.played = newest.sent;
-            let settle = if in_contact { SETTLE } else { Span(0) };
-            self.settled = newest.sent + settle;
+            (self.played, self.leapt) = (newest.sent, true);
+            self.settled = newest.sent;
             return (*newest, Played::Settles);
         }
         if end <= self.played || end > newest.sent {
@@ -204,6 +209,8 @@ mod tests {
         let mut playback = ProbePlayback::default();
         let (_, played) = playback.play(&frame(tick), 1e-3, false);
         assert_eq!(played, Played::Settles);
+        let (_, played) = playback.play(&frame(tick), 1e-3, false);
+        assert_eq!(played, Played::Rests);
         playback
     }
 
@@ -278,11 +285,12 @@ mod tests {
             engaged: tick % 20 != 10,
             ..frame(tick)
         };
-        let free = (2..100).filter(|&tick| {
-            let (report, _) = playback.play(&held(10 * tick / 10), 1e-3, true);
-            report.engaged
-        });
-        assert_eq!(free.count(), 93);
+        // every second frame arrives, and the instants on both sides of one that is held are not free
+        for tick in 2..100 {
+            let (report, _) = playback.play(&held(tick / 2 * 2), 1e-3, true);
+            let beside = (report.sent.0 / 1_000_000 - 10).rem_euclid(20);
+            assert_eq!(report.engaged, ![0, 1, 19].contains(&beside), "{report:?}");
+        }
         // the last instant is no end of time
         let last = RemoteReport {
             sent: Time(i64::MAX),

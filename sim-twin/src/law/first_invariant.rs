@@ -1,6 +1,6 @@
 //! Laws of the first invariant: tissue that stiffens as it is stretched.
 //!
-//! Source: `W = mu/2 g(i1 - 3) + kappa/4 (J^2 - 1 - 2 ln J)`, with `g` of [`Stiffening`]. Far beyond any tissue `g`
+//! Source: `W = mu/2 g(i1 - 3) + kappa/4 (J^2 - 1 - 2 ln J)`, with `g` of [`Stiffening`]. Beyond a limit `g`
 //! continues linearly, so that an extreme gradient yields a finite stress in single precision; energy and stress stay
 //! continuous there (ours).
 

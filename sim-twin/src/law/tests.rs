@@ -137,6 +137,10 @@ fn an_inverted_gradient_has_infinite_energy() {
         LawFamily::NeoHookean,
         LawFamily::MooneyRivlin { second: 0.3 },
         LawFamily::Fung { growth: 2.0 },
+        LawFamily::Yeoh {
+            second: 0.8,
+            third: 0.5,
+        },
     ] {
         let law: MaterialLaw = MaterialLaw::new(family, moduli(0.45));
         assert!(law.energy(&f).is_infinite(), "{family:?}");
@@ -155,16 +159,33 @@ fn uniaxial_neo_hookean_matches_the_closed_form() {
 }
 
 #[test]
-fn the_exponential_law_stays_smooth_and_finite_beyond_its_limit() {
-    let law: MaterialLaw = MaterialLaw::new(LawFamily::Fung { growth: 20.0 }, moduli(0.45));
+fn laws_of_the_first_invariant_stay_smooth_beyond_their_limits() {
     let stretch = |l: f64| Matrix3::from_diagonal(&Vector3::new(l, 1.0 / l, 1.0));
-    let mut last = 0.0;
-    for step in 0..400 {
-        let f = stretch(1.0 + 0.01 * f64::from(step));
-        let (stress, energy) = (law.stress(&f)[(0, 0)], law.energy(&f));
-        assert!(stress.is_finite() && energy.is_finite());
-        assert!(stress >= last, "stress falls at step {step}");
-        last = stress;
+    let yeoh = LawFamily::Yeoh {
+        second: 3.0,
+        third: 2.0,
+    };
+    for family in [LawFamily::Fung { growth: 20.0 }, yeoh] {
+        let law: MaterialLaw = MaterialLaw::new(family, moduli(0.45));
+        let mut last = (0.0, 0.0);
+        for step in 0..400 {
+            let f = stretch(1.0 + 0.01 * f64::from(step));
+            let (stress, energy) = (law.stress(&f)[(0, 0)], law.energy(&f));
+            assert!(stress.is_finite() && energy.is_finite());
+            assert!(stress >= last.0, "{family:?}: stress falls at step {step}");
+            assert!(energy >= last.1, "{family:?}: energy falls at step {step}");
+            last = (stress, energy);
+        }
+        // the stress is the slope of the energy, also beyond the limit
+        let (at, by) = (
+            stretch(4.5),
+            Matrix3::from_diagonal(&Vector3::new(1e-5, 0.0, 0.0)),
+        );
+        let slope = (law.energy(&(at + by)) - law.energy(&(at - by))) / 2e-5;
+        assert!(
+            (slope / law.stress(&at)[(0, 0)] - 1.0).abs() < 1e-6,
+            "{family:?}"
+        );
     }
 }
 

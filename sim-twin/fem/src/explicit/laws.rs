@@ -26,7 +26,7 @@ pub(super) struct LawResponse {
     pub(super) stress: [f32; 9],
     /// Energy density.
     pub(super) energy: f32,
-    /// Squared lengths of the columns of `F^-T`: the stiffness of waves along each edge over that at rest.
+    /// Stiffness of waves along each edge over that at rest.
     pub(super) wave_stiffness: [f32; 3],
 }
 

@@ -15,12 +15,16 @@ use palpate_twin::law::{LawFamily, Material, Moduli, Viscosity};
 use palpate_twin::{Tissue, Vec3};
 use std::f64::consts::PI;
 
-const FAMILIES: [LawFamily; 5] = [
+const FAMILIES: [LawFamily; 6] = [
     LawFamily::StVenantKirchhoff,
     LawFamily::NeoHookean,
     LawFamily::StableNeoHookean,
     LawFamily::MooneyRivlin { second: 0.3 },
     LawFamily::Fung { growth: 2.0 },
+    LawFamily::Yeoh {
+        second: 0.8,
+        third: 0.5,
+    },
 ];
 
 fn moduli(mesh: &HexMesh, young_pa: f64, poisson: f64) -> Vec<Moduli> {

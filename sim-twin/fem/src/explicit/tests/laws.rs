@@ -7,12 +7,16 @@ use crate::tests::static_reference::{Press, Settings};
 
 const RADIUS_M: f64 = 0.02;
 
-const FAMILIES: [LawFamily; 5] = [
+const FAMILIES: [LawFamily; 6] = [
     LawFamily::Linear,
     LawFamily::StVenantKirchhoff,
     LawFamily::StableNeoHookean,
     LawFamily::MooneyRivlin { second: 0.3 },
     LawFamily::Fung { growth: 4.0 },
+    LawFamily::Yeoh {
+        second: 0.8,
+        third: 0.5,
+    },
 ];
 
 fn grids() -> NestedGrid {
