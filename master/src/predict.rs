@@ -443,7 +443,7 @@ impl TwinPredictor {
         let costs = TwinPrediction {
             edge_n,
             edge_j,
-            links_cut: self.edits().map_or(0, EditBatchLog::links_cut),
+            links_cut: self.edits().map_or(0, |log| log.links().open()),
             update_energy_j: self.morph_cost[0] + sum(Correction::energy_j),
             correction_sum: self.morph_cost[1] + sum(Correction::correction_sum),
             confidence,

@@ -12,6 +12,32 @@ use crate::checksum::split_mix;
 pub use batch_log::{BATCH_CHANGES_MAX, EditBatchLog};
 pub use direction::NeighbourDirection;
 
+/// Number of links that changes have cut, and joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LinkCounts {
+    /// Links cut by an instrument or torn, joined again or not.
+    pub cut: u64,
+    /// Links joined, by glue or by undoing a cut.
+    pub joined: u64,
+}
+
+impl LinkCounts {
+    /// Number of links that are cut now, less those that were joined besides.
+    #[must_use]
+    pub const fn open(self) -> i64 {
+        self.cut as i64 - self.joined as i64
+    }
+}
+
+impl std::iter::Sum for LinkCounts {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            cut: sum.cut + one.cut,
+            joined: sum.joined + one.joined,
+        })
+    }
+}
+
 /// Smallest change of the topology of a voxel model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TopologyChange {
@@ -160,13 +186,12 @@ impl TopologyChange {
         }
     }
 
-    /// Number of links cut minus number of links joined.
+    /// Number of links that it cuts, and that it joins.
     #[must_use]
-    pub const fn links_cut(self) -> i64 {
-        match self {
-            Self::Cut { .. } => 1,
-            Self::Join { .. } => -1,
-            _ => 0,
+    pub const fn links(self) -> LinkCounts {
+        LinkCounts {
+            cut: matches!(self, Self::Cut { .. }) as u64,
+            joined: matches!(self, Self::Join { .. }) as u64,
         }
     }
 

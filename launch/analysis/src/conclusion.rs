@@ -238,14 +238,21 @@ fn unjudged_note(evidence: &Evidence<'_>) -> Option<String> {
 /// Note on the edits by instruments of both tissues, or on the ticks in which they were blocked.
 #[must_use]
 pub fn topology_note(topology: &TopologySummary) -> Option<String> {
-    let active_ticks = topology.instrument_ticks.filter(|&ticks| ticks > 0)?;
+    let cut = topology.links_cut.unwrap_or(0);
+    let active_ticks = topology.instrument_ticks.unwrap_or(0);
+    // tissue also tears without an instrument
+    if active_ticks == 0 && cut == 0 {
+        return None;
+    }
     let batches = topology.edit_batches.unwrap_or(0);
-    let links = topology
-        .links_cut
-        .map_or(String::new(), |cut| format!(", {cut} links cut"));
+    let joined = topology.links_joined.filter(|&joined| joined > 0);
+    let joined = joined.map_or(String::new(), |joined| format!(", {joined} joined"));
+    let links = topology.links_cut.map_or(String::new(), |cut| {
+        format!(", {cut} links cut or torn{joined}")
+    });
     // only a remote side refuses edit batches
     let Some(refusals) = topology.edit_batches_refused else {
-        return Some(format!("Instruments: {batches} edit batches{links}."));
+        return Some(format!("Edits: {batches} batches{links}."));
     };
     let finished = topology.edit_batches_done.unwrap_or(0);
     let applied = finished.saturating_sub(refusals);
@@ -265,7 +272,7 @@ pub fn topology_note(topology: &TopologySummary) -> Option<String> {
         format!(", {refusals} REFUSED, the first was batch {first}")
     });
     Some(format!(
-        "Instruments: {batches} edit batches{links}, {applied} applied to the remote tissue{refused}; \
+        "Edits: {batches} batches{links}, {applied} applied to the remote tissue{refused}; \
          {equality}{blocked}."
     ))
 }
@@ -309,6 +316,25 @@ mod tests {
 
     /// Four fifths of the round trip are one way, with clock drift, jitter and loss; once with every frame sent, once
     /// with a codec.
+    /// The difference of both was stated, so tissue that was cut and glued had "0 links cut".
+    #[test]
+    fn issue_links_that_were_joined_again_were_not_counted_as_cut() {
+        let note = |cut, joined, instrument_ticks| {
+            topology_note(&TopologySummary {
+                links_cut: Some(cut),
+                links_joined: Some(joined),
+                instrument_ticks: Some(instrument_ticks),
+                edit_batches: Some(4),
+                ..TopologySummary::default()
+            })
+        };
+        let glued = "Edits: 4 batches, 99 links cut or torn, 99 joined.";
+        assert_eq!(note(99, 99, 1000).as_deref(), Some(glued));
+        let torn = "Edits: 4 batches, 7 links cut or torn.";
+        assert_eq!(note(7, 0, 0).as_deref(), Some(torn));
+        assert_eq!(note(0, 0, 0), None);
+    }
+
     #[test]
     fn every_session_checks_delays_against_their_bound() {
         for (skew_ppm, codec) in [(200.0, CodecKind::Off), (-200.0, CodecKind::Deadband)] {

@@ -108,9 +108,8 @@ fn outcome_facts(
     let failure = failure.map(|why| format!("recording is not whole: {why}"));
     facts.prefilled.safety.faults.extend(failure);
     facts.prefilled.topology = TopologySummary {
-        links_cut: Some(outcome.links_cut),
         edit_batches_recorded: Some(outcome.edit_batches_recorded),
-        ..TopologySummary::default()
+        ..TopologySummary::default().with_links(Some(outcome.links))
     };
     Ok(facts)
 }

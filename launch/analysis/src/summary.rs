@@ -405,8 +405,11 @@ pub struct TopologySummary {
     /// Edit batches that the remote tissue has finished, applied or refused.
     #[serde(alias = "strokes_done")]
     pub edit_batches_done: Option<u64>,
-    /// Links that were cut, less those joined.
+    /// Links that were cut or torn, joined again or not.
     pub links_cut: Option<i64>,
+    /// Links that were joined, by glue or by undoing a cut.
+    #[serde(default)]
+    pub links_joined: Option<i64>,
     /// Ticks with an instrument in the operator's hand.
     pub instrument_ticks: Option<u64>,
     /// Those of these ticks in which the instrument only pressed, because the remote topology was not known to equal

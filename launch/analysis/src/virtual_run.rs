@@ -17,7 +17,7 @@ use palpate_transport::clock::{Clock as _, MonotonicClock, PERIOD, thread_cpu_no
 use palpate_transport::coupling::{ImpedanceMatching, Mode};
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{EditBatch, Span};
-use palpate_twin::edits::EditBatchLog;
+use palpate_twin::edits::{EditBatchLog, LinkCounts};
 
 use super::conclusion::{self, Conclusion, Evidence};
 use super::progress::{NoProgress, Progress};
@@ -61,8 +61,8 @@ pub struct VirtualRun {
     pub contact: Option<ContactEstimate>,
     /// Result of the operator's script, if it has steps.
     pub rehearsal: Option<RehearsalResult>,
-    /// Links that instruments have cut, less those joined, if they can edit the twin.
-    pub links_cut: Option<i64>,
+    /// Links that instruments have cut, and joined, if they can edit the twin.
+    pub links: Option<LinkCounts>,
     /// Number of recorded edit batches.
     pub edit_batches: u64,
     /// Real time of the run.
@@ -158,7 +158,7 @@ pub fn facts(
     prefilled.servo = ServoSummary::punctual();
     prefilled.twin = truth::twin_summary(config, touched)?;
     prefilled.twin.contact = run.contact.map(ContactLaw::from);
-    prefilled.topology.links_cut = run.links_cut;
+    prefilled.topology = prefilled.topology.clone().with_links(run.links);
     Ok(facts)
 }
 
@@ -327,7 +327,7 @@ pub fn play(
             .predictor()
             .and_then(TwinPredictor::contact_estimate),
         rehearsal: watch.map(|watch| watch.finish(Some(remote))),
-        links_cut: log.map(EditBatchLog::links_cut),
+        links: log.map(EditBatchLog::links),
         edit_batches: batches,
         took: clock.now() - begun,
         cpu: thread_cpu_now() - cpu_begun,

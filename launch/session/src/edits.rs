@@ -17,7 +17,7 @@ use palpate_transport::mailbox::RingSender;
 use palpate_transport::trace::TickRecord;
 use palpate_transport::{BatchChange, EditBatch, Span, Time};
 use palpate_twin::edits::{
-    BATCH_CHANGES_MAX, ChangeRecord, EditBatchLog, EditPhase, TopologyChange,
+    BATCH_CHANGES_MAX, ChangeRecord, EditBatchLog, EditPhase, LinkCounts, TopologyChange,
 };
 use palpate_twin::{Instrument, Vec3};
 
@@ -88,12 +88,12 @@ pub(crate) fn decode_part(batch: &EditBatch) -> EditPhase {
     part.copied().unwrap_or_default()
 }
 
-/// Links cut by edit batches, less those joined.
-pub(crate) fn links_cut<'a>(batches: impl IntoIterator<Item = &'a EditBatch>) -> i64 {
+/// Links that edit batches have cut, and joined.
+pub(crate) fn links<'a>(batches: impl IntoIterator<Item = &'a EditBatch>) -> LinkCounts {
     let changes = batches.into_iter().flat_map(EditBatch::changes);
     changes
         .filter_map(decode_change)
-        .map(TopologyChange::links_cut)
+        .map(TopologyChange::links)
         .sum()
 }
 

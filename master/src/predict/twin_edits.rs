@@ -244,7 +244,7 @@ mod tests {
         cut(twin.as_mut(), &mut edits, 30);
         let batch_count = edits.log.batch_count();
         assert!(
-            batch_count > 5 && edits.log.links_cut() > 0,
+            batch_count > 5 && edits.log.links().cut > 0,
             "{batch_count}"
         );
         let mut done = 0;
@@ -366,7 +366,7 @@ mod tests {
         }
         while !edits.sync_shadow(shadow.as_mut(), twin.as_ref(), report) {}
         assert_eq!(topology(twin.as_ref()), report.topology);
-        assert_eq!(edits.log.links_cut(), former.log.links_cut());
+        assert_eq!(edits.log.links(), former.log.links());
         assert_eq!(edits.permitted(Instrument::Curette), Instrument::Curette);
         // the histories agree: nothing more is accepted
         let (phase, changes) = former.log.batch(1).expect("made");

@@ -4,7 +4,7 @@
 //! send missing batches. The log has a fixed size: adding never allocates, and a batch that does
 //! not fit is rejected as a whole.
 
-use crate::edits::{EditPhase, TopologyChange};
+use crate::edits::{EditPhase, LinkCounts, TopologyChange};
 use crate::{Edit, Tissue, TissueView};
 
 /// Most changes of one batch that [`EditBatchLog::record_step`] adds.
@@ -27,8 +27,7 @@ pub struct EditBatchLog {
     phases: Vec<EditPhase>,
     /// Most changes, and most batches.
     most: usize,
-    /// Number of links cut minus number of links joined.
-    links_cut: i64,
+    links: LinkCounts,
     /// Number of the edit that was recorded last, see [`TissueView::edit_number`]; none after an undo or redo, or for
     /// batches from elsewhere.
     edit: Option<u32>,
@@ -49,7 +48,7 @@ impl EditBatchLog {
             ends: Vec::with_capacity(most),
             phases: Vec::with_capacity(most),
             most,
-            links_cut: 0,
+            links: LinkCounts::default(),
             edit: None,
         }
     }
@@ -60,10 +59,10 @@ impl EditBatchLog {
         self.ends.len() as u64
     }
 
-    /// Number of links cut minus number of links joined.
+    /// Number of links that its batches have cut, and joined.
     #[must_use]
-    pub const fn links_cut(&self) -> i64 {
-        self.links_cut
+    pub const fn links(&self) -> LinkCounts {
+        self.links
     }
 
     /// Number of changes and batches that still fit.
@@ -98,8 +97,8 @@ impl EditBatchLog {
             // at most `u32::MAX` changes
             self.ends.push(self.changes.len() as u32);
             self.phases.push(phase);
-            let cut = changes.iter().map(|change| change.links_cut());
-            self.links_cut += cut.sum::<i64>();
+            let added = changes.iter().map(|change| change.links());
+            self.links = std::iter::once(self.links).chain(added).sum();
         }
         fits
     }

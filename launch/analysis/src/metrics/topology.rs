@@ -2,6 +2,7 @@
 
 use palpate_session::record::Recording;
 use palpate_transport::trace::TickRecord;
+use palpate_twin::edits::LinkCounts;
 
 use super::{SessionFacts, Tally};
 use crate::summary::TopologySummary;
@@ -21,6 +22,7 @@ pub fn measure(tally: &Tally, facts: &SessionFacts) -> TopologySummary {
         edit_batches: twin.and(master).map(|record| record.edit_batches),
         edit_batches_done: tissue.and(slave).map(|record| record.edit_batches),
         links_cut: twin.and(facts.prefilled.topology.links_cut),
+        links_joined: twin.and(facts.prefilled.topology.links_joined),
         instrument_ticks: master.map(|_| instrument_ticks),
         blunted_ticks: master.map(|_| blunted_ticks),
         edit_batches_refused: slave.map(|_| edit_batches_refused),
@@ -34,9 +36,18 @@ impl TopologySummary {
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
         Self {
-            links_cut: Some(recording.links_cut()),
             edit_batches_recorded: Some(recording.edit_batches.len() as u64),
-            ..Self::default()
+            ..Self::default().with_links(Some(recording.links()))
+        }
+    }
+
+    /// The same with counts of links; none if no instrument can edit the twin.
+    #[must_use]
+    pub fn with_links(self, links: Option<LinkCounts>) -> Self {
+        Self {
+            links_cut: links.map(|links| links.cut as i64),
+            links_joined: links.map(|links| links.joined as i64),
+            ..self
         }
     }
 }

@@ -223,7 +223,7 @@ export class Controls {
       for (const name of CHANNEL_ROWS) delete rows[name];
     }
     const cut = master.links_cut;
-    at("cut").value = cut > 0 ? `${cut} links cut` : cut < 0 ? `${-cut} links joined` : "no links cut";
+    at("cut").value = cut > 0 ? `${cut} links open` : cut < 0 ? `${-cut} links joined` : "no links open";
     table(rows);
   }
 

@@ -17,6 +17,7 @@ use palpate_session::config::{Config, ConfigError};
 use palpate_session::files;
 use palpate_session::run::clocked::ClockedSession as _;
 use palpate_transport::trace::{Side, TickRecord};
+use palpate_twin::edits::LinkCounts;
 
 use super::solo::SoloSession;
 
@@ -36,8 +37,8 @@ pub struct ScriptRun {
     pub trace_hash: String,
     /// Edit batches that instruments made.
     pub edit_batches: u64,
-    /// Links that they cut, less those joined.
-    pub links_cut: Option<i64>,
+    /// Links that they cut, and joined.
+    pub links: Option<LinkCounts>,
 }
 
 /// Runs to the end, or until `stop` is set; `record` receives every record, and every edit batch before it.
@@ -73,7 +74,7 @@ pub fn play(
         surface: session.surface(),
         trace_hash: session.trace_hash(),
         edit_batches: batches,
-        links_cut: session.links_cut(),
+        links: session.links(),
     })
 }
 
@@ -97,7 +98,7 @@ pub fn facts(
     prefilled.trace_hash = Some(run.trace_hash.clone());
     prefilled.servo = ServoSummary::punctual();
     prefilled.twin = truth::twin_summary(config, &[])?;
-    prefilled.topology.links_cut = run.links_cut;
+    prefilled.topology = prefilled.topology.clone().with_links(run.links);
     if interrupted {
         prefilled.ending = Ending::Interrupted;
     }

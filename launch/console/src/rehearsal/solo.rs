@@ -21,7 +21,7 @@ use palpate_transport::link::LinkParams;
 use palpate_transport::msg::crtk::OperatingState;
 use palpate_transport::trace::{EventFlags, Side, TickRecord};
 use palpate_twin::Tissue;
-use palpate_twin::edits::EditBatchLog;
+use palpate_twin::edits::{EditBatchLog, LinkCounts};
 
 /// The operator's side.
 pub struct SoloSession {
@@ -111,10 +111,10 @@ impl SoloSession {
         Some(OperatedTissue::of(&twin.view(), pose, at_s))
     }
 
-    /// Returns the links that instruments have cut, less those joined.
+    /// Returns the links that instruments have cut, and joined.
     #[must_use]
-    pub(crate) fn links_cut(&self) -> Option<i64> {
-        self.side.state.edits().map(EditBatchLog::links_cut)
+    pub(crate) fn links(&self) -> Option<LinkCounts> {
+        self.side.state.edits().map(EditBatchLog::links)
     }
 
     /// Hash of the handle's positions and forces so far, bit by bit, and of the present topology of the tissue.

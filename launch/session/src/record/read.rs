@@ -15,8 +15,9 @@ use palpate_transport::cdr;
 use palpate_transport::edit_batch::EditBatch;
 use palpate_transport::msg::{Message as _, schema};
 use palpate_transport::trace::{Side, TickRecord};
+use palpate_twin::edits::LinkCounts;
 
-use crate::edits::links_cut;
+use crate::edits::links;
 use crate::files;
 
 use super::string_lengths;
@@ -60,8 +61,8 @@ pub struct Recording {
 impl Recording {
     /// Links cut by instruments, less those joined.
     #[must_use]
-    pub fn links_cut(&self) -> i64 {
-        links_cut(self.edit_batches.iter().map(|(_, batch)| batch))
+    pub fn links(&self) -> LinkCounts {
+        links(self.edit_batches.iter().map(|(_, batch)| batch))
     }
 
     /// Cuts of the sides that it has, if its file is damaged, and those stored in it.

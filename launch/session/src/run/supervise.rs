@@ -22,6 +22,7 @@ use palpate_transport::clock::{Clock as _, MonotonicClock, sleep_for};
 use palpate_transport::link::LinkParams;
 use palpate_transport::trace::{Side, TickRecord};
 use palpate_transport::{Span, Time};
+use palpate_twin::edits::LinkCounts;
 
 use super::connect::PEER_WAIT;
 use super::side::{SIDE_REPORT, SideReport, StatusLine, console_error};
@@ -53,8 +54,8 @@ pub struct RunOutcome {
     pub master: Vec<TickRecord>,
     /// Records of the remote side, in order.
     pub slave: Vec<TickRecord>,
-    /// Links cut by instruments, less those joined.
-    pub links_cut: i64,
+    /// Links that instruments have cut, and joined.
+    pub links: LinkCounts,
     /// Number of edit batches in the recording.
     pub edit_batches_recorded: u64,
     /// Report of the operator's side; none if it died before.
@@ -196,7 +197,7 @@ pub fn supervise(
         damage(Side::Slave, &remote),
     ];
     Ok(RunOutcome {
-        links_cut: operator.links_cut(),
+        links: operator.links(),
         edit_batches_recorded: operator.edit_batches.len() as u64,
         master: operator.master,
         slave: remote.slave,
