@@ -93,6 +93,9 @@ impl CorrectionMap {
         if sample.is_usable() && place_m.iter().all(|x| x.is_finite()) {
             let index = self.fit_index(place_m);
             let is_new = !self.fits[index].has_tissue();
+            if self.fits[index].is_empty() {
+                self.fits[index] = PlaceFit::at_place(self.fits[index].place_m(), self.radius_m);
+            }
             self.fits[index].add(sample, least_n);
             (self.absence.met_force, self.absence.gone_m) = (true, None);
             if is_new {
@@ -399,6 +402,8 @@ mod tests {
         map.end_contact();
         press(&mut map, HERE, |force| 2.0 * force);
         assert!((map.log_factor(HERE, 0.5) - core::f64::consts::LN_2).abs() < 0.03);
+        // with the whole radius of tissue
+        assert!(map.confidence([0.012, 0.0]) > 0.05);
     }
 
     #[test]

@@ -86,10 +86,19 @@ pub(super) struct PlaceFit {
     q_max: f64,
     /// Radius within which it applies \[m\].
     radius_m: f64,
-    /// True if the robot has met a force there.
-    has_tissue: bool,
-    /// True if the robot has met nothing there.
-    is_empty: bool,
+    found: Found,
+}
+
+/// What the robot has found at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Found {
+    /// Nothing that says more than the twin.
+    #[default]
+    Unknown,
+    /// A force.
+    Tissue,
+    /// No force where the twin has tissue.
+    Nothing,
 }
 
 impl PlaceFit {
@@ -107,7 +116,7 @@ impl PlaceFit {
     /// The place without tissue, whatever was learnt there; it applies within `radius_m` \[m\].
     pub(super) fn emptied(&self, radius_m: f64) -> Self {
         Self {
-            is_empty: true,
+            found: Found::Nothing,
             ..Self::at_place(self.place_m, radius_m)
         }
     }
@@ -131,22 +140,22 @@ impl PlaceFit {
 
     /// True if the robot has met a force there.
     pub(super) fn has_tissue(&self) -> bool {
-        self.has_tissue
+        self.found == Found::Tissue
     }
 
     /// True if the robot has met nothing there.
     pub(super) fn is_empty(&self) -> bool {
-        self.is_empty
+        self.found == Found::Nothing
     }
 
     /// True if it has learnt anything.
     pub(super) fn is_known(&self) -> bool {
-        self.weight_n2() > 0.0 || self.is_empty
+        self.weight_n2() > 0.0 || self.is_empty()
     }
 
     /// Adds a usable sample; not used below `least_n` \[N\]. Where there is a force, there is tissue.
     pub(super) fn add(&mut self, sample: &PressSample, least_n: f64) {
-        (self.has_tissue, self.is_empty) = (true, false);
+        self.found = Found::Tissue;
         let (expected_n, measured_n) = (sample.expected_n, sample.measured_n);
         let q = libm::log(expected_n);
         let e = (libm::log(measured_n) - q).clamp(-LOG_FACTOR_MAX, LOG_FACTOR_MAX);
@@ -189,7 +198,7 @@ impl PlaceFit {
     /// Logarithm of the factor at a force of the twin, from its logarithm `q`, for a tool at rest; constant far beyond
     /// the sampled forces.
     pub(super) fn log_factor(&self, q: f64) -> f64 {
-        if self.is_empty {
+        if self.is_empty() {
             return ABSENT_LOG;
         }
         let weight = self.weight_n2();
@@ -222,7 +231,7 @@ impl PlaceFit {
 
     /// Its weight over itself and `half_n2` \[N^2\]; 1 for an empty place.
     fn share(&self, half_n2: f64) -> f64 {
-        if self.is_empty {
+        if self.is_empty() {
             1.0
         } else {
             self.weight_n2() / (self.weight_n2() + half_n2)

@@ -56,6 +56,19 @@ fn pressure_wave_mps(material: &Material) -> f64 {
     ((moduli.lambda_pa + 2.0 * moduli.mu_pa) / material.density_kgpm3()).sqrt()
 }
 
+/// Laws of large strain.
+pub(crate) const NONLINEAR: [LawFamily; 6] = [
+    LawFamily::StVenantKirchhoff,
+    LawFamily::NeoHookean,
+    LawFamily::StableNeoHookean,
+    LawFamily::MooneyRivlin { second: 0.3 },
+    LawFamily::Fung { growth: 2.0 },
+    LawFamily::Yeoh {
+        second: 0.8,
+        third: 0.5,
+    },
+];
+
 const FAMILIES: [LawFamily; 4] = [
     LawFamily::StVenantKirchhoff,
     LawFamily::NeoHookean,

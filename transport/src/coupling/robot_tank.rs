@@ -17,6 +17,10 @@ const CONTACT_SHARE: f64 = 1.0 / 3.0;
 /// Least force of a contact in which there is no dry friction \[N\]. Ours.
 const CONTACT_N: f64 = 0.15;
 
+/// Contact force over the friction in air from which there is no dry friction; above 1, so that tissue and friction
+/// together rise with the depth. Ours.
+const CONTACT_OVER_FRICTION: f64 = 1.5;
+
 /// Largest dry friction \[N\]: over [`PRESLIDING_M`](super::method::PRESLIDING_M) it is a spring of 500 N/m at most.
 /// Ours.
 const DRY_N_MAX: f64 = 0.5;
@@ -45,7 +49,7 @@ pub(super) fn charging_friction_with_twin_n(
     let air_n = joined_n(dry_n, charging_friction_n(port, n_max));
     let damping_n = charging_force_n(tank_j, CONTACT_SHARE * target_j, n_max, handle.smoothed_mps);
     // a comparison with not-a-number gives a whole contact, with the least friction
-    let whole_n = CONTACT_N.max(1.5 * air_n.abs());
+    let whole_n = CONTACT_N.max(CONTACT_OVER_FRICTION * air_n.abs());
     let contact = if contact_n < whole_n {
         contact_n / whole_n
     } else {

@@ -8,24 +8,13 @@ use super::{cell_materials, evenly_spaced, let_slide, pressure_wave_mps};
 use crate::Solid;
 use crate::implicit::{ImplicitParams, ImplicitTissue};
 use crate::solid::laws;
+use crate::tests::NONLINEAR;
 use nalgebra::{Matrix3, Rotation3};
 use palpate_geometry::mesh::grading::Grading;
 use palpate_geometry::mesh::hex::{BlockSide, HexMesh};
 use palpate_twin::law::{LawFamily, Material, Moduli, Viscosity};
 use palpate_twin::{Tissue, Vec3};
 use std::f64::consts::PI;
-
-const FAMILIES: [LawFamily; 6] = [
-    LawFamily::StVenantKirchhoff,
-    LawFamily::NeoHookean,
-    LawFamily::StableNeoHookean,
-    LawFamily::MooneyRivlin { second: 0.3 },
-    LawFamily::Fung { growth: 2.0 },
-    LawFamily::Yeoh {
-        second: 0.8,
-        third: 0.5,
-    },
-];
 
 fn moduli(mesh: &HexMesh, young_pa: f64, poisson: f64) -> Vec<Moduli> {
     let material = Material::new(young_pa, poisson, 1e3).expect("in range");
@@ -67,8 +56,8 @@ fn averaged(mesh: &HexMesh, family: LawFamily, moduli: &[Moduli], shared: f64) -
 /// Patch test (Irons 1966): a uniform strain on the border is uniform inside.
 #[test]
 fn the_patch_test_is_exact_in_the_static_solver() {
-    let full = FAMILIES.map(|family| (family, f64::INFINITY));
-    let mean = FAMILIES.map(|family| (family, 0.0));
+    let full = NONLINEAR.map(|family| (family, f64::INFINITY));
+    let mean = NONLINEAR.map(|family| (family, 0.0));
     let linear = [(LawFamily::Linear, 0.0)];
     for (family, shared) in full.into_iter().chain(mean).chain(linear) {
         let mesh = distorted(3, 0.2);
@@ -384,7 +373,7 @@ fn a_shallow_probe_of_a_fine_mesh_is_within_1_5_percent() {
 
 #[test]
 fn a_rigid_motion_has_no_force_and_forces_sum_to_zero() {
-    for family in FAMILIES {
+    for family in NONLINEAR {
         let mesh = distorted(3, 0.2);
         let solid = Solid::new(&mesh, family, &moduli(&mesh, 5e3, 0.49));
         let forces_at = |to: &dyn Fn(&Vec3) -> Vec3| {

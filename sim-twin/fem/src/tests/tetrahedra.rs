@@ -8,24 +8,13 @@ use crate::Solid;
 use crate::element::BULK_OVER_SHEAR_LOCAL;
 use crate::implicit::{ImplicitParams, ImplicitTissue};
 use crate::solid::laws;
+use crate::tests::NONLINEAR;
 use nalgebra::{Matrix3, Rotation3};
 use palpate_geometry::mesh::hex::HexMesh;
 use palpate_geometry::mesh::quadratic::QuadraticTetMesh;
 use palpate_twin::law::{LawFamily, Material, Moduli, Viscosity};
 use palpate_twin::{Tissue, Vec3};
 use std::f64::consts::PI;
-
-const FAMILIES: [LawFamily; 6] = [
-    LawFamily::StVenantKirchhoff,
-    LawFamily::NeoHookean,
-    LawFamily::StableNeoHookean,
-    LawFamily::MooneyRivlin { second: 0.3 },
-    LawFamily::Fung { growth: 2.0 },
-    LawFamily::Yeoh {
-        second: 0.8,
-        third: 0.5,
-    },
-];
 
 fn moduli(cells: usize, young_pa: f64, poisson: f64) -> Vec<Moduli> {
     let material = Material::new(young_pa, poisson, 1e3).expect("in range");
@@ -81,8 +70,8 @@ fn strain() -> Matrix3<f64> {
 
 #[test]
 fn the_patch_test_is_exact() {
-    let full = FAMILIES.map(|family| (family, f64::INFINITY));
-    let shared = FAMILIES.map(|family| (family, BULK_OVER_SHEAR_LOCAL));
+    let full = NONLINEAR.map(|family| (family, f64::INFINITY));
+    let shared = NONLINEAR.map(|family| (family, BULK_OVER_SHEAR_LOCAL));
     let linear = [(LawFamily::Linear, BULK_OVER_SHEAR_LOCAL)];
     for (family, shared) in full.into_iter().chain(shared).chain(linear) {
         let mut solid = solid(&cut(&distorted(2, 0.2)), (family, 0.45), shared);
@@ -97,7 +86,7 @@ fn the_patch_test_is_exact() {
 
 #[test]
 fn a_rigid_motion_has_no_force_and_forces_sum_to_zero() {
-    for family in FAMILIES {
+    for family in NONLINEAR {
         let solid = solid(
             &cut(&distorted(2, 0.2)),
             (family, 0.49),
