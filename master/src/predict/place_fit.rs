@@ -89,7 +89,7 @@ pub(super) struct PlaceFit {
     found: Found,
 }
 
-/// What the robot has found at a place.
+/// Finding of the robot at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Found {
     /// Nothing that says more than the twin.
