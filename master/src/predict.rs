@@ -7,9 +7,10 @@
 //!
 //! `probe_playback` makes one motion of the robot's frames, and `evidence` compares it with the shadow. `correction_map`
 //! stores the error by place and force, with a `place_fit` for each place. `learning` and `correction` bring it to the
-//! hand passively (teleop E16). `scene_morph` changes the twin to another scene. `contact_estimator` fits one contact law
-//! ([`hunt_crossley`]) to the robot's contact (E15), which [`local_law`] can render instead of the twin. `twin_edits`
-//! logs what instruments changed, `two_tools` adds a second tool, `tool_shape` defines shapes, `params` the parameters.
+//! hand passively (teleop E16). `surface_registration` finds the height of the tissue. `scene_morph` changes the twin to
+//! another scene. `contact_estimator` fits one contact law ([`hunt_crossley`]) to the robot's contact (E15), which
+//! [`local_law`] can render instead of the twin. `twin_edits` logs what instruments changed, `two_tools` adds a second
+//! tool, `tool_shape` defines shapes, `params` the parameters.
 
 use palpate_scene::MorphSteps;
 use palpate_transport::Axes;
@@ -29,6 +30,7 @@ mod params;
 mod place_fit;
 mod probe_playback;
 mod scene_morph;
+mod surface_registration;
 mod tool_shape;
 mod twin_edits;
 mod two_tools;
@@ -43,10 +45,11 @@ use local_law::{LocalLaw, LocalModel, TwinContact};
 pub use params::PredictParams;
 use probe_playback::{Played, ProbePlayback};
 use scene_morph::SceneMorph;
+use surface_registration::SurfaceRegistration;
 pub use tool_shape::ToolShape;
 pub use twin_edits::RemoteEdits;
 use twin_edits::TwinEdits;
-use two_tools::{ParkedTool, TwoTools, touch_tissue};
+use two_tools::{ParkedTool, PlacedTissue, TwoTools};
 
 /// A tool's motion at one side.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,6 +120,8 @@ pub struct TwinPrediction {
     pub parked_tool: ParkedTool,
     /// Links of the twin that instruments have cut, minus those that they made.
     pub links_cut: i64,
+    /// Height of the twin's surface over that of its scene \[m\].
+    pub height_m: f64,
 }
 
 impl TwinPrediction {
@@ -144,6 +149,8 @@ pub struct TwinPredictor {
     playback: ProbePlayback,
     /// True if the robot's motion touched the shadow in the last step.
     shadow_in_contact: bool,
+    /// Heights of twin and shadow.
+    registration: SurfaceRegistration,
     /// Created at the first step, from its parameters.
     learning: Option<Learning>,
     /// Contact law of the remote tissue.
@@ -178,6 +185,7 @@ impl TwinPredictor {
             shadow,
             playback: ProbePlayback::default(),
             shadow_in_contact: false,
+            registration: SurfaceRegistration::default(),
             learning: None,
             contact_estimator: ContactEstimator::default(),
             local_law: LocalLaw::default(),
@@ -260,7 +268,7 @@ impl TwinPredictor {
         // stability limit
         let step_s = dt_s.min(TISSUE_STEP_S_MAX);
         let (handle, blunted) = &self.permitted_tool(handle);
-        let (reaction, parked) = self.tools.touch(self.twin.as_mut(), params, handle, step_s);
+        let (reaction, parked) = self.touch_twin(params, handle, step_s);
         if let Some(edits) = &mut self.edits
             && step_s > 0.0
         {
@@ -297,6 +305,8 @@ impl TwinPredictor {
             law_timing,
         );
         let morphed = self.advance_morph([reaction.contacts > 0, self.shadow_in_contact]);
+        let height_m = self.registration.twin_m();
+        self.move_surface(&reaction);
         let last_instrument = core::mem::replace(&mut self.last_instrument, handle.instrument);
         let instrument_kinds =
             [last_instrument, handle.instrument].map(|one| core::mem::discriminant(&one));
@@ -306,8 +316,39 @@ impl TwinPredictor {
             collapsed: reaction.collapsed || expected.is_some_and(|expected| expected.collapsed),
             blunted: *blunted,
             parked_tool: parked,
+            height_m,
             ..self.prediction(params, handle, &reaction)
         }
+    }
+
+    /// Steps the twin with the handle's tool and a parked one.
+    fn touch_twin(
+        &mut self,
+        params: &PredictParams,
+        handle: &ToolState,
+        step_s: f64,
+    ) -> (Reaction, ParkedTool) {
+        let placed = PlacedTissue {
+            height_m: self.registration.twin_m(),
+            tissue: self.twin.as_mut(),
+        };
+        self.tools.touch(placed, params, handle, step_s)
+    }
+
+    /// Moves the twin's surface towards the registered height; corrections that were learnt belong to the former one.
+    fn move_surface(&mut self, reaction: &Reaction) {
+        let dissipated_j = self.twin.view().energy.dissipated_j;
+        if !self.tools.is_one_parked()
+            && self.registration.move_twin(reaction, dissipated_j)
+            && let Some(learning) = &mut self.learning
+        {
+            learning.forget_learnt();
+        }
+    }
+
+    /// Puts the twin at a recorded height of its surface over that of its scene \[m\], for a replay.
+    pub fn set_height_m(&mut self, height_m: f64) {
+        self.registration.set_twin_m(height_m);
     }
 
     /// Steps the shadow along the robot's motion and learns from the difference; returns the shadow's reaction.
@@ -328,8 +369,20 @@ impl TwinPredictor {
             .edits
             .as_mut()
             .is_none_or(|edits| edits.sync_shadow(shadow, twin, remote.edits));
-        let expected = touch_tissue(self.shadow.as_mut(), params, &remote.probe, step_s);
+        let placed = PlacedTissue {
+            tissue: self.shadow.as_mut(),
+            height_m: self.registration.shadow_m(),
+        };
+        let tool = self.registration.shadow_tool(&remote.probe);
+        let expected = placed.touch(params, &tool, step_s);
         let learning = Learning::get_or_new(&mut self.learning, params);
+        if params.register && is_evidence {
+            let empty_here = learning.is_empty_at(place_m(&remote.probe));
+            if self.registration.observe(remote, &expected, empty_here) {
+                self.playback.settle();
+            }
+        }
+        let is_evidence = is_evidence && self.registration.is_settled();
         if is_evidence && params.update && topology_agrees && !expected.collapsed {
             learn_from_robot(params, learning, &expected, remote);
         } else if *played != Played::Rests {
@@ -405,10 +458,11 @@ impl TwinPredictor {
     /// shadow and learning. The next tick steps as usual.
     pub fn extrapolate(&mut self, params: &PredictParams, handle: &ToolState) -> TwinPrediction {
         let (handle, blunted) = &self.permitted_tool(handle);
-        let (reaction, parked) = self.tools.touch(self.twin.as_mut(), params, handle, 0.0);
+        let (reaction, parked) = self.touch_twin(params, handle, 0.0);
         self.extrapolated_last = true;
         TwinPrediction {
             extrapolated: true,
+            height_m: self.registration.twin_m(),
             blunted: *blunted,
             parked_tool: parked,
             ..self.prediction(params, handle, &reaction)
@@ -444,7 +498,9 @@ impl TwinPredictor {
             edge_n,
             edge_j,
             links_cut: self.edits().map_or(0, |log| log.links().open()),
-            update_energy_j: self.morph_cost[0] + sum(Correction::energy_j),
+            update_energy_j: self.morph_cost[0]
+                + self.registration.lift_j()
+                + sum(Correction::energy_j),
             correction_sum: self.morph_cost[1] + sum(Correction::correction_sum),
             confidence,
             to_proxy_m: reaction.proxy_offset_m.into(),

@@ -567,6 +567,7 @@ impl MasterState {
             links_cut: prediction.links_cut,
             parked_m: prediction.parked_tool.position_m,
             parked_n: prediction.parked_tool.force_n,
+            twin_height_m: prediction.height_m,
             ..shared
         }
     }

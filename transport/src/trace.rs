@@ -215,6 +215,8 @@ message! {
         pub parked_m: Axes,
         /// Force of the tissue on that tool, and on its jaws \[N\].
         pub parked_n: Axes,
+        /// Height of the twin's surface over that of its scene (master) \[m\].
+        pub twin_height_m: f64,
         /// Largest force of the tissue on the probe since the last tick, by axis (slave) \[N\]: the true force of a
         /// simulated tissue, otherwise the measured one.
         pub peak_contact_n: Axes,

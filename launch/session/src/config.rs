@@ -40,6 +40,8 @@ pub struct Config {
     /// Tissue that the remote side touches: a built-in scene, a scene file, `wall:K` with a
     /// stiffness in N/m, or `free`.
     pub tissue: String,
+    /// Height of that tissue over its scene's place \[m\]; the twin does not know it.
+    pub tissue_height_m: f64,
     /// Scene of the master's twin: a built-in scene or a scene file.
     pub twin: String,
     /// Scene into which the twin is morphed while the session runs, such as one of `palpate identify`.
@@ -97,6 +99,9 @@ pub struct LinkChange {
     pub back: Option<LinkParams>,
 }
 
+/// Largest height of a tissue over its scene's place, upwards or downwards \[m\].
+const TISSUE_HEIGHT_M_MAX: f64 = 0.03;
+
 params! {
     /// Real-time behaviour of the live processes.
     #[derive(Copy)]
@@ -141,6 +146,7 @@ impl Default for Config {
             seed: 1,
             duration_s: 20.0,
             tissue: "layered-lump".into(),
+            tissue_height_m: 0.0,
             twin: "layered".into(),
             morph_to: None,
             coupling: CouplingParams::default(),
@@ -311,6 +317,9 @@ impl Config {
             .duration_s
             .check("duration_s", &(0.01..=86_400.0), expected);
         prefix_error("", duration)?;
+        let range = -TISSUE_HEIGHT_M_MAX..=TISSUE_HEIGHT_M_MAX;
+        let height = self.tissue_height_m.check("tissue_height_m", &range, None);
+        prefix_error("", height)?;
         prefix_error("", self.coupling.validate())?;
         self.validate_link()?;
         prefix_error("operator: ", self.operator.validate())?;

@@ -16,6 +16,8 @@ pub(crate) struct TissueEnvironment {
     tissue: Box<dyn Tissue>,
     /// The tool's parameters.
     tool: PredictParams,
+    /// Height of the tissue over its scene's place \[m\].
+    height_m: f64,
     /// Time step of the tissue \[s\].
     step_s: f64,
     /// Time since its last step \[s\].
@@ -31,8 +33,8 @@ pub(crate) struct TissueEnvironment {
 }
 
 impl TissueEnvironment {
-    /// Returns a tissue touched by the tool of these parameters.
-    pub(crate) fn new(tissue: Box<dyn Tissue>, tool: &PredictParams) -> Self {
+    /// Returns a tissue at a height \[m\] over its scene's place, touched by the tool of these parameters.
+    pub(crate) fn new(tissue: Box<dyn Tissue>, tool: &PredictParams, height_m: f64) -> Self {
         let caps = tissue.caps();
         Self {
             step_s: caps.preferred_dt_s,
@@ -41,6 +43,7 @@ impl TissueEnvironment {
                 .then(|| EditBatchLog::for_nodes(caps.elements)),
             tissue,
             tool: *tool,
+            height_m,
             since_s: 0.0,
             last: Reaction::default(),
             last_at_m: Vec3::zeros(),
@@ -56,7 +59,7 @@ impl Environment for TissueEnvironment {
         let [vx, vy, vz, opening_velocity_mps] = probe.velocity_mps;
         let [shaft_m, side_m] = self.tool.tool_shape.edges_m();
         let tool = Tool {
-            position_m: Vec3::new(x, y, z) - 0.5 * (shaft_m + side_m),
+            position_m: Vec3::new(x, y, z - self.height_m) - 0.5 * (shaft_m + side_m),
             velocity_mps: Vec3::new(vx, vy, vz),
             radius_m: self.tool.tool_radius_m,
             stiffness_npm: self.tool.tool_stiffness_npm,

@@ -468,7 +468,9 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
         let stiffness_npm = stiffness.parse().ok().filter(|k| (0.0..=1e6).contains(k));
         let wrong = || format!("tissue is {name}; expected wall:K with K from 0 to 1000000 N/m");
         let stiffness_npm = stiffness_npm.ok_or_else(|| ConfigError::Field(wrong()))?;
-        return Ok(Box::new(ViscoelasticWall::rp1(stiffness_npm)));
+        let mut wall = ViscoelasticWall::rp1(stiffness_npm);
+        wall.z_m += config.tissue_height_m;
+        return Ok(Box::new(wall));
     }
     let predict = &config.master.predict;
     let scene = load_scene(name, "tissue")?;
@@ -477,5 +479,6 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
         .build()
         .map_err(|error| wrong_scene("tissue", name, &error))?;
     scene::check_tool_shape(config, "tissue", name, tissue.as_ref())?;
-    Ok(Box::new(TissueEnvironment::new(tissue, predict)))
+    let height_m = config.tissue_height_m;
+    Ok(Box::new(TissueEnvironment::new(tissue, predict, height_m)))
 }

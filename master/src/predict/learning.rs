@@ -71,9 +71,14 @@ impl Learning {
 
     /// Clears all corrections, for a twin that has changed and is not in contact.
     pub(super) fn forget(&mut self) {
-        let empty = self.learnt_map.cleared();
-        (self.learnt_map, self.touch_map) = (empty, empty);
+        self.forget_learnt();
+        self.touch_map = self.learnt_map;
         self.correction.end();
+    }
+
+    /// Clears what was learnt; the present touch approaches the uncorrected twin.
+    pub(super) fn forget_learnt(&mut self) {
+        self.learnt_map = self.learnt_map.cleared();
     }
 
     /// A tick that says nothing about a lack of force; `incomplete` if one could have been hidden in it.
@@ -84,6 +89,12 @@ impl Learning {
     /// Ends a press: the robot has left the tissue.
     pub(super) fn end_press(&mut self) {
         self.press_ended |= self.learnt_map.end_contact();
+    }
+
+    /// True if the robot met nothing near a place \[m\].
+    #[must_use]
+    pub(super) fn is_empty_at(&self, place_m: [f64; 2]) -> bool {
+        self.learnt_map.is_empty_at(place_m)
     }
 
     /// Factor of the twin's force, 0 or more.

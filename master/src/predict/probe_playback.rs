@@ -98,6 +98,11 @@ impl ProbePlayback {
         (self.at_played(newest), done)
     }
 
+    /// Marks a leap of the shadow's tool within the tissue.
+    pub(super) fn settle(&mut self) {
+        self.leapt = true;
+    }
+
     /// Adds a frame that is new; false if it does not continue the motion.
     fn take(&mut self, newest: &RemoteReport) -> bool {
         let Some(last) = self.frames.back() else {

@@ -43,25 +43,27 @@ impl TwoTools {
         self.active_index = 1 - self.active_index;
     }
 
-    /// Steps the tissue with the active tool and with the parked one.
+    /// True if a tool is parked.
+    pub(super) const fn is_one_parked(&self) -> bool {
+        self.parked.is_some()
+    }
+
+    /// Steps the tissue, which is `placed`, with the active tool and with the parked one.
     pub(super) fn touch(
         &mut self,
-        tissue: &mut dyn Tissue,
+        placed: PlacedTissue<'_>,
         params: &PredictParams,
         handle: &ToolState,
         dt_s: f64,
     ) -> (Reaction, ParkedTool) {
         self.active_state = Some(*handle);
         let Some(parked) = self.parked else {
-            return (
-                touch_tissue(tissue, params, handle, dt_s),
-                ParkedTool::default(),
-            );
+            return (placed.touch(params, handle, dt_s), ParkedTool::default());
         };
-        let mut tools = [tissue_tool(params, handle); 2];
-        tools[1 - self.active_index] = tissue_tool(params, &parked);
+        let mut tools = [placed.tool(params, handle); 2];
+        tools[1 - self.active_index] = placed.tool(params, &parked);
         let mut reactions = [Reaction::default(); 2];
-        tissue.step(&tools, dt_s, &mut reactions);
+        placed.tissue.step(&tools, dt_s, &mut reactions);
         let parked_tool = ParkedTool {
             position_m: parked.position_m,
             force_n: port_axes(&reactions[1 - self.active_index]),
@@ -70,36 +72,42 @@ impl TwoTools {
     }
 }
 
-/// Steps a tissue with one tool for one tick.
-pub(super) fn touch_tissue(
-    tissue: &mut dyn Tissue,
-    params: &PredictParams,
-    touch: &ToolState,
-    dt_s: f64,
-) -> Reaction {
-    let mut reactions = [Reaction::default()];
-    tissue.step(&[tissue_tool(params, touch)], dt_s, &mut reactions);
-    reactions[0]
+/// A tissue, and the height of its surface over that of its scene.
+pub(super) struct PlacedTissue<'a> {
+    /// The tissue.
+    pub(super) tissue: &'a mut dyn Tissue,
+    /// The height \[m\].
+    pub(super) height_m: f64,
 }
 
-/// Tool of the tissue's interface: its shape is centred on the tool's position.
-fn tissue_tool(params: &PredictParams, touch: &ToolState) -> Tool {
-    let [x, y, z, opening_m] = touch.position_m;
-    let [vx, vy, vz, opening_velocity_mps] = touch.velocity_mps;
-    let [shaft_m, side_m] = params.tool_shape.edges_m();
-    Tool {
-        position_m: Vec3::new(x, y, z) - 0.5 * (shaft_m + side_m),
-        velocity_mps: Vec3::new(vx, vy, vz),
-        radius_m: params.tool_radius_m,
-        stiffness_npm: params.tool_stiffness_npm,
-        shaft_m,
-        side_m,
-        instrument: touch.instrument,
-        jaws: Some(Jaws {
-            opening_m,
-            opening_velocity_mps,
-            closed: touch.closed,
-        }),
+impl PlacedTissue<'_> {
+    /// Steps the tissue with one tool for one tick.
+    pub(super) fn touch(self, params: &PredictParams, touch: &ToolState, dt_s: f64) -> Reaction {
+        let mut reactions = [Reaction::default()];
+        let tool = self.tool(params, touch);
+        self.tissue.step(&[tool], dt_s, &mut reactions);
+        reactions[0]
+    }
+
+    /// Tool of the tissue's interface: its shape is centred on the tool's position.
+    fn tool(&self, params: &PredictParams, touch: &ToolState) -> Tool {
+        let [x, y, z, opening_m] = touch.position_m;
+        let [vx, vy, vz, opening_velocity_mps] = touch.velocity_mps;
+        let [shaft_m, side_m] = params.tool_shape.edges_m();
+        Tool {
+            position_m: Vec3::new(x, y, z - self.height_m) - 0.5 * (shaft_m + side_m),
+            velocity_mps: Vec3::new(vx, vy, vz),
+            radius_m: params.tool_radius_m,
+            stiffness_npm: params.tool_stiffness_npm,
+            shaft_m,
+            side_m,
+            instrument: touch.instrument,
+            jaws: Some(Jaws {
+                opening_m,
+                opening_velocity_mps,
+                closed: touch.closed,
+            }),
+        }
     }
 }
 
@@ -144,7 +152,13 @@ mod tests {
                 params,
                 tools,
             } = self;
-            let reactions = (0..ticks).map(|_| tools.touch(tissue.as_mut(), params, touch, 1e-3));
+            let reactions = (0..ticks).map(|_| {
+                let placed = PlacedTissue {
+                    tissue: tissue.as_mut(),
+                    height_m: 0.0,
+                };
+                tools.touch(placed, params, touch, 1e-3)
+            });
             reactions.last().expect("a tick")
         }
     }

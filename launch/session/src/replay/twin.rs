@@ -1,7 +1,7 @@
 //! Replay of the tissue at the handle of a recording, without the rest of the session.
 //!
-//! Source: ours. The handle alone moves a twin: the robot's reports change its force but not the tissue. An
-//! exception is a master that received edits made by others; its replay differs. So the recorded readings, passed
+//! Source: ours. The handle alone moves a twin: the robot's reports change its force and its height, which is recorded,
+//! but not the tissue. An exception is a master that received edits made by others; its replay differs. So the recorded readings, passed
 //! to a [`TwinPredictor`], give the same tissue at half the cost of all ticks ([`super::bitwise`]). This is
 //! checked: each tick's force of the twin is compared with the record.
 
@@ -70,6 +70,7 @@ impl TwinReplay {
         let blunted = record.events & EventFlags::CUTTING_BLOCKED != 0;
         let steady = self.steady.of(&reading);
         let handle = self.predictor.take_reading(&steady, blunted);
+        self.predictor.set_height_m(record.twin_height_m);
         let prediction = if at.deadline_fallback && self.predictor.may_extrapolate() {
             self.predictor.extrapolate(&self.params, &handle)
         } else {
