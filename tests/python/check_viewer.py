@@ -24,17 +24,17 @@ FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-
 PLAIN = ["--no-sandbox", "--enable-unsafe-swiftshader"]
 STAND_IN = """
 (() => {
-  const FIELDS = 71, SIDE = __SIDE__;
+  const FIELDS = 72, SIDE = __SIDE__;
   const frame = (kind, nodes, faces, bytes) => {
     const buffer = new ArrayBuffer(32 + bytes), view = new DataView(buffer);
-    view.setUint32(0, 0x43504c50, true); view.setUint16(4, 2, true); view.setUint16(6, kind, true);
+    view.setUint32(0, 0x43504c50, true); view.setUint16(4, 3, true); view.setUint16(6, kind, true);
     view.setUint32(12, nodes, true); view.setUint32(16, faces, true); view.setUint32(20, 1, true);
     view.setFloat64(24, performance.now() / 1000, true);
     return [buffer, view];
   };
   const nodes = SIDE * SIDE, faces = 2 * (SIDE - 1) ** 2, step = 0.08 / (SIDE - 1);
   const at = (n) => [-0.04 + step * (n % SIDE), -0.04 + step * Math.floor(n / SIDE)];
-  const fake = (window.fake = { depth_m: 0.006, place: [0, 0], radius_m: 0.008, surfaces: 0, pump: false });
+  const fake = (window.fake = { depth_m: 0.006, place: [0, 0], radius_m: 0.008, surfaces: 0, pump: false, height_m: 0, confidence: 0 });
   const dent = (x, y, depth_m) => -depth_m * Math.exp(-((x - fake.place[0]) ** 2 + (y - fake.place[1]) ** 2) / 1.6e-4);
   function positions(view, depth_m) {
     for (let n = 0; n < nodes; n++) {
@@ -77,8 +77,10 @@ STAND_IN = """
       put(side, 8, ...fake.place, z, 0.02);
       put(side, 20, 0, 0, -250 * fake.depth_m, 0, 0, 0, 250 * fake.depth_m, 0);
       put(side, 40, ...fake.place, z - 0.003, 0.02);
+      put(side, 47, fake.confidence);
       put(side, 49, 0.05, 0.05, 0.001, 0.1);
       put(side, 57, NaN, NaN, NaN, 1, 1);
+      put(side, 71, fake.height_m);
     }
     return buffer;
   }
@@ -241,13 +243,44 @@ def ways(look, numbers, out):
         look.set(control, back)
     numbers["pixels_changed"] = changed
     hold(min(changed.values()) > 0.01, f"each is seen: {changed}")
-    drawn = "[...palpate.scene.scene.children].filter((part) => part.isMesh || part.isPoints || part.isLineSegments).length"
+    drawn = "[...palpate.scene.scene.children, ...palpate.scene.body.children].filter((part) => part.isMesh || part.isPoints || part.isLineSegments).length"
     hold(look.js(drawn) == 1, "only the surface is drawn beside the tools")
     look.set("homes", True)
     hold(look.js(drawn) == 2, "rest places and their links are drawn when they are asked for")
     look.set("homes", False)
     image, _ = look.view()
     hold(differs(plain, image) < 0.01, "and all goes back")
+
+
+def raised(look, out):
+    """A twin whose surface was registered higher is drawn there, and the depth is counted from it."""
+    look.js("fake.depth_m = 0.001")
+    before, _ = look.view()
+    depth = "Number(document.getElementById('depth').textContent)"
+    shown = look.js(depth)
+    look.js("fake.height_m = 0.004")
+    look.until(f"{depth} > {shown} + 3.9 && {depth} < {shown} + 4.1")
+    image, _ = look.view()
+    image.save(Path(out, "raised.png"))
+    hold(differs(before, image) > 0.01, "the tissue is drawn higher")
+    look.js("fake.height_m = 0; fake.depth_m = 0.006")
+    look.until(f"{depth} < 6.5")
+
+
+def confirmed(look, out):
+    """Colours show where the robot's presses confirmed the twin, and the legend names both ends."""
+    look.js("fake.confidence = 0.8")
+    look.set("paint", "confidence")
+    look.until("document.getElementById('scale-high').textContent === 'confirmed'")
+    look.settle()
+    told = look.js("""(() => { const { rest_m } = palpate.scene, { confidence } = palpate.stiffnessMap; let [here, there] = [1, 0];
+        for (let n = 0; n < confidence.length; n++) { const far = Math.hypot(rest_m[3 * n], rest_m[3 * n + 1]);
+          if (far < 0.0075) here = Math.min(here, confidence[n]); if (far > 0.0085) there = Math.max(there, confidence[n]); }
+        return [here, there]; })()""")
+    hold(abs(told[0] - 0.8) < 1e-6 and told[1] == 0, f"confirmed under the hand only: {told}")
+    look.shot(Path(out, "confirmed.png"))
+    look.js("fake.confidence = 0")
+    look.set("paint", "none")
 
 
 def smooth(look, numbers, out):
@@ -370,6 +403,8 @@ def main():
             look.shot(Path(arguments.out, "page-1280-light.png"))
             for part in (ways, smooth, stereo):
                 part(look, numbers, arguments.out)
+            for part in (raised, confirmed):
+                part(look, arguments.out)
             keys(look, numbers)
             cursor(look, numbers)
             pages = [look]

@@ -185,6 +185,7 @@ pub fn write_results(
     remarks.extend(mode_switch_note(config));
     remarks.extend(unjudged_note(evidence));
     remarks.extend(topology_note(&summary.topology));
+    remarks.extend(height_note(summary.twin.height_m));
     let peak = peak_press::peak_render(config, evidence.traces.slave);
     let rehearsed = facts.rehearsal.iter().flat_map(|result| &result.renders);
     let at_work = rehearsed.chain(&facts.renders).cloned();
@@ -233,6 +234,17 @@ fn unjudged_note(evidence: &Evidence<'_>) -> Option<String> {
              can inspect the twin while it is cut."
         )
     })
+}
+
+/// Note on a surface that was registered elsewhere than its scene has it.
+#[must_use]
+pub fn height_note(height_m: Option<f64>) -> Option<String> {
+    let height_m = height_m.filter(|height_m| *height_m != 0.0)?;
+    let way = if height_m > 0.0 { "higher" } else { "lower" };
+    Some(format!(
+        "The robot touched the tissue {:.1} mm {way} than its twin has it; the twin was moved there.",
+        1e3 * height_m.abs()
+    ))
 }
 
 /// Note on the edits by instruments of both tissues, or on the ticks in which they were blocked.

@@ -21,7 +21,7 @@ pub use check::{Check, CheckBound};
 
 /// Version of the format of [`Summary`]: major when a key changes, minor when one is added. Each check names its own
 /// unit, which may change with any version.
-pub const SCHEMA: &str = "palpate-summary/1.14";
+pub const SCHEMA: &str = "palpate-summary/1.15";
 
 /// JSON schema of [`Summary`], derived from it. After a change of a field, `PALPATE_SCHEMA=write` and the test
 /// `the_schema_file_matches_the_structs` write the file again.
@@ -294,6 +294,8 @@ pub struct TwinSummary {
     /// Share of the twin's force in the displayed force, mean over the ticks in contact: 1 in `mmt`. The rest was
     /// relayed from the remote side; only `auto` blends the two.
     pub twin_share: Option<f64>,
+    /// Height of the twin's surface over that of its scene at the end \[m\]: the robot touched the tissue there.
+    pub height_m: Option<f64>,
     /// Number of switches of `auto` between the twin's force and the relayed one.
     pub switches: Option<u64>,
     /// Effect of the twin's mesh on its force, by the tissue's own estimate: root mean square over the ticks in

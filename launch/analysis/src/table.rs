@@ -48,7 +48,11 @@ pub fn table(summary: &Summary, evidence: &Evidence<'_>) -> String {
         lines.push(("script", script(summary, outcome)));
     }
     lines.extend(loops(servo).map(|words| ("servo", words)));
-    lines.extend(conclusion::topology_note(&summary.topology).map(|words| ("tissue", words)));
+    let notes = [
+        conclusion::topology_note(&summary.topology),
+        conclusion::height_note(summary.twin.height_m),
+    ];
+    lines.extend(notes.into_iter().flatten().map(|words| ("tissue", words)));
     lines.extend(evidence.remarks.iter().map(|remark| ("", remark.clone())));
     let lines = lines
         .into_iter()

@@ -199,7 +199,8 @@ pub fn twin_summary(config: &Config, master: &[TickRecord]) -> Result<TwinSummar
     let mut step_us = Vec::with_capacity(master.len().min(most));
     let (mut errors, mut forces, mut touched) = (0.0, 0.0, 0_u64);
     for record in master.iter().take(most) {
-        let mut tool = scene.tool_at(Vec3::from_column_slice(&record.position_m[..3]));
+        let [x, y, z, _] = record.position_m;
+        let mut tool = scene.tool_at(Vec3::new(x, y, z - record.twin_height_m));
         tool.velocity_mps = Vec3::from_column_slice(&record.velocity_mps[..3]);
         let begun = thread_cpu_now();
         tissue.step(&[tool], PERIOD.s(), &mut reaction);

@@ -232,11 +232,128 @@ impl SurfaceRegistration {
             STEP_M_MAX
         });
         let cost_j = (reaction.force_n.z * step_m).max(0.0);
-        let paid = self.lift_j + cost_j <= dissipated_j;
+        let paid = cost_j == 0.0 || self.lift_j + cost_j <= dissipated_j;
         if paid {
             self.lift_j += cost_j;
             self.twin_m += step_m;
         }
         paid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use palpate_transport::Time;
+    use palpate_twin::{Instrument, Vec3};
+
+    use super::*;
+    use crate::predict::RemoteEdits;
+
+    /// Height of the tool's middle at the surface \[m\].
+    const TOUCH_M: f64 = 0.008;
+
+    /// Report of a robot at a height, with the force of its tissue.
+    fn report(z_m: f64, force_n: f64) -> RemoteReport {
+        RemoteReport {
+            probe: ToolState {
+                position_m: [0.0, 0.0, z_m, 0.0],
+                velocity_mps: [0.0; 4],
+                closed: false,
+                instrument: Instrument::Blunt,
+            },
+            contact_force_n: Some([0.0, 0.0, force_n, 0.0]),
+            sensor_lives: true,
+            port_force_n: [0.0; 4],
+            engaged: true,
+            sent: Time(0),
+            edits: RemoteEdits::default(),
+        }
+    }
+
+    /// Force of a spring of `npm` \[N/m\] whose surface is `height_m` \[m\] higher.
+    fn reaction(npm: f64, z_m: f64, height_m: f64) -> Reaction {
+        let force_n = npm * (TOUCH_M + height_m - z_m).max(0.0);
+        Reaction {
+            force_n: Vec3::new(0.0, 0.0, force_n),
+            contacts: u32::from(force_n > 0.0),
+            ..Reaction::default()
+        }
+    }
+
+    /// Robot that presses tissue of `npm` \[N/m\], which is `height_m` \[m\] higher than its twin of 200 N/m, and lifts.
+    fn press(registration: &mut SurfaceRegistration, npm: f64, height_m: f64, bias_n: f64) {
+        let top_m = TOUCH_M + height_m.max(0.0) + 0.005;
+        let way_m = top_m - (TOUCH_M + height_m - 0.006);
+        for tick in 0..3000 {
+            let phase = f64::from(tick) / 3000.0;
+            let z_m = top_m - way_m * (1.0 - (2.0 * phase - 1.0).abs());
+            let force_n = reaction(npm, z_m, height_m).force_n.z + bias_n;
+            let remote = report(z_m, force_n);
+            let tool = registration.shadow_tool(&remote.probe);
+            let expected = reaction(200.0, tool.position_m[2], registration.shadow_m());
+            // the map knows a place as empty after a row of ticks without a force
+            let empty_here = z_m < TOUCH_M - 0.003;
+            registration.observe(&remote, &expected, empty_here);
+            let in_air = reaction(200.0, 0.05, 0.0);
+            registration.move_twin(&in_air, 0.0);
+        }
+    }
+
+    #[test]
+    fn tissue_at_another_height_is_registered_by_two_touches() {
+        for height_m in [0.02, 0.005, -0.006, -0.02] {
+            let mut registration = SurfaceRegistration::default();
+            press(&mut registration, 200.0, height_m, 0.0);
+            let error_m = registration.twin_m() - height_m;
+            assert!(error_m.abs() < 2e-4, "{height_m}: {error_m}");
+            assert!(registration.is_settled());
+            press(&mut registration, 200.0, height_m, 0.0);
+            assert!((registration.twin_m() - height_m).abs() < 1e-4);
+            // twice as stiff: a touch of 0.1 N is 0.25 mm less deep
+            press(&mut registration, 400.0, height_m, 0.0);
+            assert!((registration.twin_m() - height_m).abs() < 5e-4);
+        }
+    }
+
+    #[test]
+    fn softer_and_stiffer_tissue_at_the_height_of_its_twin_moves_nothing() {
+        for npm in [40.0, 200.0, 1000.0] {
+            let mut registration = SurfaceRegistration::default();
+            press(&mut registration, npm, 0.0, 0.0);
+            assert_eq!(registration.twin_m(), 0.0, "{npm}");
+        }
+    }
+
+    /// A sensor that shows a force in air has met no tissue.
+    #[test]
+    fn biased_sensor_moves_nothing() {
+        let mut registration = SurfaceRegistration::default();
+        press(&mut registration, 200.0, 0.01, 0.4);
+        assert_eq!((registration.twin_m(), registration.shadow_m()), (0.0, 0.0));
+    }
+
+    #[test]
+    fn shadow_returns_to_its_height_where_there_is_no_tissue() {
+        let mut registration = SurfaceRegistration::default();
+        press(&mut registration, 0.0, -0.01, 0.0);
+        assert_eq!((registration.twin_m(), registration.shadow_m()), (0.0, 0.0));
+        assert!(registration.is_settled());
+    }
+
+    #[test]
+    fn rise_in_contact_is_paid_by_dissipated_energy_and_sinking_waits() {
+        let mut registration = SurfaceRegistration {
+            shadow_m: 0.001,
+            ..SurfaceRegistration::default()
+        };
+        let light = reaction(200.0, TOUCH_M - 0.001, 0.0);
+        assert!(!registration.move_twin(&light, 0.0));
+        assert!(registration.move_twin(&light, 0.2 * CONTACT_STEP_M_MAX));
+        assert!((registration.lift_j() - 0.2 * CONTACT_STEP_M_MAX).abs() < 1e-18);
+        assert!(!registration.move_twin(&light, 0.2 * CONTACT_STEP_M_MAX));
+        registration.shadow_m = -0.001;
+        assert!(!registration.move_twin(&light, 1.0));
+        assert!(registration.move_twin(&reaction(200.0, 0.05, 0.0), 0.0));
+        assert_eq!(registration.twin_m(), -0.001);
     }
 }

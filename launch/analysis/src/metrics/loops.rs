@@ -63,6 +63,7 @@ pub fn twin(traces: &Traces<'_>, facts: &SessionFacts) -> TwinSummary {
         updates: Some(updates.count() as u64),
         confidence: contact_mean(master, |record| record.confidence),
         twin_share: contact_mean(master, |record| record.twin_share),
+        height_m: master.last().map(|record| record.twin_height_m),
         switches: Some(switches(master)),
         update_energy_j: master.last().map(|r| r.update_energy_j),
         force_step_max_fraction_per_100ms: force_step(master),

@@ -97,6 +97,7 @@ const GROUPS: [Group; 7] = [
             ("Time of a step, 99 %", "step_us_p99"),
             ("Confidence in contact", "confidence"),
             ("Share of the twin in the force", "twin_share"),
+            ("Registered height of the surface", "height_m"),
             ("Mesh error of the force", "mesh_error_rms_n"),
             ("Relative mesh error", "mesh_error"),
             ("Error of the twin's stiffness", "stiffness_error"),

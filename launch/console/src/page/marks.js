@@ -13,7 +13,7 @@ export class Marks {
   constructor(scene) {
     this.scene = scene;
     this.group = new THREE.Group();
-    scene.scene.add(this.group);
+    scene.body.add(this.group);
   }
 
   /** Shows a task, or nothing. */
@@ -24,7 +24,7 @@ export class Marks {
       part.material?.dispose();
     });
     this.group.clear();
-    const z = (this.scene.top_m ?? 0) + ABOVE_M;
+    const z = (this.scene.rest_top_m ?? 0) + ABOVE_M;
     task?.sites_m?.forEach((site, index) => {
       this.ring(site, 0.004, 0x16202c, z);
       this.letter(site, LETTERS[index], z);

@@ -54,6 +54,9 @@ export class Scene {
     this.ratio = Math.min(devicePixelRatio, this.finest);
     this.renderer.setPixelRatio(this.ratio);
     this.scene = new THREE.Scene();
+    // what rises and sinks with the tissue
+    this.body = new THREE.Group();
+    this.scene.add(this.body);
     this.camera = new THREE.PerspectiveCamera(36, 1, 0.005, 3);
     this.camera.up.set(0, 0, 1);
     this.target = TARGET.clone();
@@ -128,7 +131,7 @@ export class Scene {
     this.material ??= skin(this.uniforms);
     this.revision = revision;
     this.coming = null;
-    this.top_m = rest_m.reduce((top, z, at) => (at % 3 === 2 && z > top ? z : top), -Infinity);
+    this.rest_top_m = rest_m.reduce((top, z, at) => (at % 3 === 2 && z > top ? z : top), -Infinity);
     this.fine = null;
     this.refine(this.smooth);
   }
@@ -158,10 +161,15 @@ export class Scene {
     geometry.setIndex(new THREE.BufferAttribute(triangles, 1));
     this.tissue = new THREE.Mesh(geometry, this.material);
     this.tissue.frustumCulled = false;
-    this.scene.add(this.tissue);
+    this.body.add(this.tissue);
     this.viewer?.mesh();
     this.shade();
     this.painted();
+  }
+
+  /** Height of the top of the tissue at rest [m], undefined without tissue. */
+  get top_m() {
+    return this.rest_top_m === undefined ? undefined : this.rest_top_m + this.body.position.z;
   }
 
   /** Where the nodes are now, for the next picture. */
@@ -209,11 +217,12 @@ export class Scene {
 
   /** Tool, aim, probe and force as they are. */
   state({ master, slave }, pointer) {
-    const told = [pointer, master.state, slave.spoken, ...master.position_m, ...master.intended_m, ...slave.position_m, ...master.port_force_n,
+    const told = [pointer, master.twin_height_m || 0, master.state, slave.spoken, ...master.position_m, ...master.intended_m, ...slave.position_m, ...master.port_force_n,
       ...[...master.parked_m, ...master.parked_n].map((value) => value || 0)];
     if (this.told?.every((value, at) => Math.abs(value - told[at]) < SAME)) return;
     this.told = told;
     const place = (part, [x, y, z]) => part.position.set(x, y, z);
+    this.body.position.z = master.twin_height_m || 0;
     this.tool.place(master.position_m, master.velocity_mps);
     place(this.diamond, master.position_m);
     // a page that may not know of it is sent no number

@@ -1,9 +1,14 @@
-// Stiffness map, painted on the surface during palpation.
+// Map of stiffness, and of the twin's confirmation, painted on the surface during palpation.
 
 const REACH_M = 0.008;
 const FORCE_N_MIN = 0.15;
 const DEPTH_M_MIN = 0.0015;
 const SLOW_MPS = 0.06;
+/** Ends of the scales with fixed ends, and the least value that is painted. */
+const FIXED = {
+  depth: { ends: [0, 0.006], least: 0.0002, words: { low: "0 mm", high: "6 mm", name: "indentation depth" } },
+  confidence: { ends: [0, 1], least: 0.01, words: { low: "believed", high: "confirmed", name: "twin, by the robot's presses" } },
+};
 const BASE = [0.86, 0.69, 0.62];
 
 // viridis at nine places: uniform in lightness, and distinguishable with colour blindness
@@ -39,6 +44,7 @@ export class StiffnessMap {
     for (const kind of ["robot", "hand"]) {
       this.maps[kind] = { stiffness: new Float32Array(nodes), depth: new Float32Array(nodes), low: Infinity, high: 0 };
     }
+    this.confidence = new Float32Array(nodes);
     this.values = new Float32Array(nodes);
     this.stale = true;
   }
@@ -46,9 +52,20 @@ export class StiffnessMap {
   /** Adds the present contact of both sides. */
   take({ master, slave }) {
     if (!this.scene.rest_m) return;
+    this.confirm(master);
     this.touch("hand", master.position_m, master.velocity_mps, -master.port_force_n[2]);
     if (slave.spoken === 1 && slave.force_known === 1) {
       this.touch("robot", slave.position_m, slave.velocity_mps, slave.tissue_force_n[2]);
+    }
+  }
+
+  /** Takes the confidence under the hand, which is known in air as well. */
+  confirm({ position_m: [x, y], confidence }) {
+    const { rest_m } = this.scene;
+    for (let node = 0, at = 0; node < this.confidence.length; node++, at += 3) {
+      if (Math.hypot(rest_m[at] - x, rest_m[at + 1] - y) > REACH_M || this.confidence[node] === confidence) continue;
+      this.confidence[node] = confidence;
+      this.stale ||= this.kind === "confidence";
     }
   }
 
@@ -59,7 +76,7 @@ export class StiffnessMap {
     if (force_n < FORCE_N_MIN || depth < DEPTH_M_MIN || speed > SLOW_MPS) return;
     const map = this.maps[kind];
     const rest = this.scene.rest_m;
-    const low_m = this.scene.top_m - 0.001;
+    const low_m = this.scene.rest_top_m - 0.001;
     for (let node = 0, at = 0; node < map.depth.length; node++, at += 3) {
       const [u, v] = [rest[at] - x, rest[at + 1] - y];
       const square = u * u + v * v;
@@ -77,6 +94,7 @@ export class StiffnessMap {
     const { rest_m, colors, positions } = this.scene;
     if (!rest_m) return null;
     const kind = this.hidden && this.kind !== "depth" ? "none" : this.kind;
+    const fixed = FIXED[kind];
     this.stale ||= kind !== this.shown;
     this.shown = kind;
     const sunk = kind === "depth" && this.moves !== this.scene.moves;
@@ -89,25 +107,24 @@ export class StiffnessMap {
     if (kind === "depth") {
       for (let node = 0; node < nodes; node++) values[node] = Math.max(0, rest_m[3 * node + 2] - positions.array[3 * node + 2]);
     } else if (kind !== "none") {
-      values.set(this.maps[kind].stiffness);
+      values.set(fixed ? this[kind] : this.maps[kind].stiffness);
     }
-    let [low, high] = kind === "depth" ? [0, 0.006] : [Infinity, 0];
-    if (kind !== "depth") {
+    let [low, high] = fixed?.ends ?? [Infinity, 0];
+    if (!fixed) {
       for (const value of values) if (value > 0) [low, high] = [Math.min(low, value), Math.max(high, value)];
       // one touch gives no range
       if (high < 1.5 * low) [low, high] = [low / 1.25, low * 1.25 + (high - low)];
     }
     for (let node = 0; node < nodes; node++) {
-      const touched = values[node] > (kind === "depth" ? 0.0002 : 0);
+      const touched = values[node] > (fixed?.least ?? 0);
       const share = touched ? Math.min(1, Math.max(0, (values[node] - low) / (high - low))) : 0;
       const [inks, from] = touched ? [INKS, 3 * Math.round((SHADES - 1) * share)] : [PLAIN, 0];
       for (let axis = 0; axis < 3; axis++) out[3 * node + axis] = inks[from + axis];
     }
     this.scene.painted();
     if (kind === "none" || !(high > 0)) return (this.words = null);
-    return (this.words = kind === "depth"
-      ? { low: "0 mm", high: "6 mm", name: "indentation depth" }
-      : { low: `${low.toFixed(0)} N/m`, high: `${high.toFixed(0)} N/m`,
-          name: kind === "robot" ? "stiffness at the robot" : "stiffness at the hand" });
+    return (this.words = fixed?.words
+      ?? { low: `${low.toFixed(0)} N/m`, high: `${high.toFixed(0)} N/m`,
+        name: kind === "robot" ? "stiffness at the robot" : "stiffness at the hand" });
   }
 }

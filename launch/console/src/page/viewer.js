@@ -63,7 +63,7 @@ export class Viewer {
   /** `shaded`, `wires` or `nodes`. */
   drawn(kind) {
     this.kind = kind;
-    const { material, scene, tissue } = this.scene;
+    const { material, body, tissue } = this.scene;
     if (!tissue) return;
     material.wireframe = kind === "wires";
     tissue.visible = kind !== "nodes";
@@ -74,7 +74,7 @@ export class Viewer {
     const look = new THREE.PointsMaterial({ size: 3, sizeAttenuation: false, vertexColors: true });
     this.points = new THREE.Points(tissue.geometry, look);
     this.points.frustumCulled = false;
-    scene.add(this.points);
+    body.add(this.points);
   }
 
   tint(color) {
@@ -93,7 +93,7 @@ export class Viewer {
     this.links?.removeFromParent();
     this.links?.traverse(({ geometry, material }) => [geometry, material].forEach((part) => part.dispose()));
     this.links = null;
-    const { rest_m, scene } = this.scene;
+    const { rest_m, body } = this.scene;
     if (!on || !rest_m) return;
     const geometry = new THREE.BufferGeometry();
     this.ends = new THREE.BufferAttribute(new Float32Array(2 * rest_m.length), 3).setUsage(THREE.DynamicDrawUsage);
@@ -105,7 +105,7 @@ export class Viewer {
     const points = new THREE.Points(rest, new THREE.PointsMaterial({ ...look, size: 2, sizeAttenuation: false }));
     points.frustumCulled = false;
     this.links.add(points);
-    scene.add(this.links);
+    body.add(this.links);
     this.moved();
   }
 

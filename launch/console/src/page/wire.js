@@ -1,9 +1,9 @@
 // Format of frames to and from the server, byte by byte; the layout is in launch/session/src/monitor/wire.rs.
 
 const MAGIC = 0x43504c50; // "PLPC", little-endian
-const VERSION = 2;
+const VERSION = 3;
 const HEADER = 32;
-const FIELDS = 71;
+const FIELDS = 72;
 const AIM = 16;
 
 /** Index of each quantity among the numbers of a side. */
@@ -14,7 +14,7 @@ const AT = {
   tissue_j: 44, update_j: 45, corrected: 46, confidence: 47, twin_share: 48,
   age_s: 49, oneway_s: 50, bound_s: 51, rtt_s: 52, received: 53, compute_us: 54,
   impedance_nspm: 55, mode: 56, pointer_age_s: 57, pointer_hz: 58, said_ms: 59, force_known: 60, ordered: 61,
-  links_cut: 62, parked_m: 63, parked_n: 67,
+  links_cut: 62, parked_m: 63, parked_n: 67, twin_height_m: 71,
 };
 const FOURS = new Set(["position_m", "velocity_mps", "port_position_m", "port_force_n", "tissue_force_n",
   "tank_j", "sent_j", "received_j", "intended_m",

@@ -24,7 +24,7 @@ use palpate_transport::AXES;
 use crate::run::crtk_publisher::ServoSnapshot;
 
 /// Version of the layout.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// First bytes of every frame.
 pub(crate) const MAGIC: [u8; 4] = *b"PLPC";
@@ -33,7 +33,7 @@ pub(crate) const MAGIC: [u8; 4] = *b"PLPC";
 pub const HEADER: usize = 32;
 
 /// Numbers of one side in a state.
-pub const FIELDS: usize = 71;
+pub const FIELDS: usize = 72;
 
 /// Length of a pointer target \[bytes\].
 const AIM: usize = 56;
@@ -117,7 +117,7 @@ impl SideView {
     /// corrections, confidence, twin's share; age of the newest frame, one-way delay, its bound, round trip \[s\];
     /// frames received, compute time \[us\], impedance \[N s/m\], mode, age \[s\], rate \[Hz\] and time \[ms\] of
     /// the pointer, force measured, commanded state, links cut; position of and force on a tool that was put down
-    /// (4 each, 0 without one). NaN is unknown.
+    /// (4 each, 0 without one), height of the twin's surface. NaN is unknown.
     #[must_use]
     pub(crate) fn numbers(&self) -> [f64; FIELDS] {
         let (servo, record) = (&self.servo, &self.servo.record);
@@ -163,6 +163,7 @@ impl SideView {
         put(&[record.links_cut as f64]);
         put(&record.parked_m);
         put(&record.parked_n);
+        put(&[record.twin_height_m]);
         numbers
     }
 
@@ -197,7 +198,7 @@ pub fn parse_aim(bytes: &[u8]) -> Result<(PointerTarget, f64), &'static str> {
     let (magic, mut rest) = bytes.split_at(MAGIC.len());
     let head = (magic, rest.get_u16_le(), rest.get_u16_le());
     if head != (&MAGIC[..], VERSION, AIM_KIND) {
-        return Err("expected PLPC, version 2, kind 16");
+        return Err("expected PLPC, version 3, kind 16");
     }
     let (number, flags, page_time_ms) = (rest.get_u32_le(), rest.get_u32_le(), rest.get_f64_le());
     let position_m: [f64; AXES] = core::array::from_fn(|_| rest.get_f64_le());
@@ -247,7 +248,7 @@ mod tests {
         };
         let bytes = begin_frame(PageFrameKind::Mesh, 0, 7, mesh, 1.5);
         assert_eq!(bytes.len(), HEADER);
-        assert_eq!(&bytes[..8], b"PLPC\x02\x00\x03\x00");
+        assert_eq!(&bytes[..8], b"PLPC\x03\x00\x03\x00");
         assert_eq!(
             bytes[8..24],
             [7, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0]
@@ -267,6 +268,7 @@ mod tests {
         side.servo.record.links_cut = -3;
         side.servo.record.parked_m[0] = 0.01;
         side.servo.record.parked_n[3] = 0.5;
+        side.servo.record.twin_height_m = 0.003;
         side.servo.record.rtt_ns = 100_000_000;
         let block = side.block();
         let number = |index: usize| f64_at(&block, 8 * index);
@@ -275,7 +277,10 @@ mod tests {
         assert!(number(50).is_nan() && (number(52) - 0.1).abs() < 1e-12);
         assert!(number(57).is_nan());
         assert_eq!(number(61), 2.0);
-        assert_eq!([62, 63, FIELDS - 1].map(number), [-3.0, 0.01, 0.5]);
+        assert_eq!(
+            [62, 63, 70, FIELDS - 1].map(number),
+            [-3.0, 0.01, 0.5, 0.003]
+        );
     }
 
     #[test]
@@ -287,7 +292,7 @@ mod tests {
             closed: true,
         };
         let mut bytes = aim_bytes(&written, 12.5);
-        assert_eq!(&bytes[..8], b"PLPC\x02\x00\x10\x00");
+        assert_eq!(&bytes[..8], b"PLPC\x03\x00\x10\x00");
         assert_eq!(super::parse_aim(&bytes), Ok((written, 12.5)));
         assert!(super::parse_aim(&bytes[..55]).is_err() && super::parse_aim(&[]).is_err());
         for (at, value) in [(0, b'X'), (4, 1), (6, 1)] {
