@@ -299,7 +299,7 @@ pub struct TwinSummary {
     /// Number of switches of `auto` between the twin's force and the relayed one.
     pub switches: Option<u64>,
     /// Effect of the twin's mesh on its force, by the tissue's own estimate: root mean square over the ticks in
-    /// contact of the first minute \[N\], of the twin as configured. Accurate to a factor of three where it is more
+    /// contact of the first ten seconds \[N\], of the twin as configured. Accurate to a factor of three where it is more
     /// than a few percent; null for tissues without an estimate.
     pub mesh_error_rms_n: Option<f64>,
     /// Mesh error over the root mean square of the twin's force.

@@ -226,8 +226,8 @@ pub fn twin_summary(config: &Config, master: &[TickRecord]) -> Result<TwinSummar
     })
 }
 
-/// Most steps of the twin that are timed: one minute.
-const STEPS_TIMED: usize = 60_000;
+/// Most steps of the twin that are timed: ten seconds.
+const STEPS_TIMED: usize = 10_000;
 
 /// Most timed steps of the implicit solver, whose steps cost as much as a session's.
 const IMPLICIT_STEPS_TIMED: usize = 2000;
