@@ -33,22 +33,24 @@ mod scene_morph;
 mod surface_registration;
 mod tool_shape;
 mod twin_edits;
+mod twin_prediction;
 mod two_tools;
 
 use contact_estimator::ContactEstimator;
 use correction::{Correction, InwardMotion};
 pub use evidence::RemoteReport;
-use evidence::learn_from_robot;
+use evidence::{learn_from_robot, meets_nothing};
 use hunt_crossley::ContactEstimate;
 use learning::Learning;
 use local_law::{LocalLaw, LocalModel, TwinContact};
 pub use params::PredictParams;
 use probe_playback::{Played, ProbePlayback};
 use scene_morph::SceneMorph;
-use surface_registration::SurfaceRegistration;
+use surface_registration::{SurfaceRegistration, TwinSurface};
 pub use tool_shape::ToolShape;
 pub use twin_edits::RemoteEdits;
 use twin_edits::TwinEdits;
+pub use twin_prediction::TwinPrediction;
 use two_tools::{ParkedTool, PlacedTissue, TwoTools};
 
 /// A tool's motion at one side.
@@ -77,66 +79,6 @@ impl ToolState {
             } else {
                 reading.instrument
             },
-        }
-    }
-}
-
-/// Outputs of the twin in one tick.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct TwinPrediction {
-    /// Force of the twin's tissue on the tool \[N\].
-    pub twin_force_n: Axes,
-    /// Force after the correction \[N\].
-    pub force_n: Axes,
-    /// Part of the twin's force that acts on the edge of a blade \[N\].
-    pub edge_n: Axes,
-    /// Energy stored in the twin \[J\].
-    pub energy_j: f64,
-    /// Lower bound of the part of that energy that belongs to the force on the edge of a blade \[J\].
-    pub edge_j: f64,
-    /// Factor on the twin's force, except for the force on an edge.
-    pub factor: f64,
-    /// Energy that learning has put into the rendered model, cumulative \[J\]; negative if taken out.
-    pub update_energy_j: f64,
-    /// Sum of the sizes of the relative changes that corrections made to the force of a touch since the start; a
-    /// stiffening keeps the force and adds nothing.
-    pub correction_sum: f64,
-    /// Confidence of the rendered model: 0 for the twin of the scene, 1 for a place that was pressed enough; that of
-    /// the local law if the law is rendered.
-    pub confidence: f64,
-    /// Vector from the tool to its proxy on the twin \[m\], see [`Reaction::proxy_offset_m`].
-    pub to_proxy_m: [f64; 3],
-    /// True if a correction was completed, or the twin was edited by a morph, in this tick.
-    pub updated: bool,
-    /// True if the force was extrapolated and the twin was not stepped.
-    pub extrapolated: bool,
-    /// True if the twin or its shadow collapsed in this step and was rebuilt.
-    pub collapsed: bool,
-    /// True if an instrument acted as a blunt tool, because the remote tissue may differ from the twin.
-    pub blunted: bool,
-    /// True if the instrument is of another kind than in the last step: the force on the former one ends at once.
-    pub instrument_changed: bool,
-    /// The parked tool; all 0 if there is none.
-    pub parked_tool: ParkedTool,
-    /// Links of the twin that instruments have cut, minus those that they made.
-    pub links_cut: i64,
-    /// Height of the twin's surface over that of its scene \[m\].
-    pub height_m: f64,
-}
-
-impl TwinPrediction {
-    /// Energy that the rendered model may return along one axis \[J\]: the twin's energy without that of an edge times the
-    /// factor, plus that of the edge, divided in proportion to the squares of the force. It includes the energy of a
-    /// parked tool, which can return through the tissue to the hand.
-    #[must_use]
-    pub fn stored_j(&self, axis: usize) -> f64 {
-        let squares = self.force_n.map(|force| force * force);
-        let sum: f64 = squares.iter().sum();
-        if sum > 0.0 {
-            let rendered_j = self.factor * (self.energy_j - self.edge_j).max(0.0) + self.edge_j;
-            rendered_j * squares[axis] / sum
-        } else {
-            0.0
         }
     }
 }
@@ -306,7 +248,7 @@ impl TwinPredictor {
         );
         let morphed = self.advance_morph([reaction.contacts > 0, self.shadow_in_contact]);
         let height_m = self.registration.twin_m();
-        self.move_surface(&reaction);
+        self.move_surface(params, handle, &reaction);
         let last_instrument = core::mem::replace(&mut self.last_instrument, handle.instrument);
         let instrument_kinds =
             [last_instrument, handle.instrument].map(|one| core::mem::discriminant(&one));
@@ -336,12 +278,23 @@ impl TwinPredictor {
     }
 
     /// Moves the twin's surface towards the registered height; corrections that were learnt belong to the former one.
-    fn move_surface(&mut self, reaction: &Reaction) {
-        let dissipated_j = self.twin.view().energy.dissipated_j;
-        if !self.tools.is_one_parked()
-            && self.registration.move_twin(reaction, dissipated_j)
-            && let Some(learning) = &mut self.learning
-        {
+    /// A tool that was put down holds the surface.
+    fn move_surface(&mut self, params: &PredictParams, handle: &ToolState, reaction: &Reaction) {
+        if self.tools.is_one_parked() {
+            if self.registration.abandon() {
+                self.playback.settle();
+            }
+            return;
+        }
+        let place_m = place_m(handle);
+        let learning = Learning::get_or_new(&mut self.learning, params);
+        let energy = self.twin.view().energy;
+        let moved = self.registration.move_twin(&TwinSurface {
+            reaction,
+            factor: learning.factor(place_m, reaction),
+            available_j: energy.dissipated_j - energy.edit_j.max(0.0),
+        });
+        if moved {
             learning.forget_learnt();
         }
     }
@@ -376,15 +329,24 @@ impl TwinPredictor {
         let tool = self.registration.shadow_tool(&remote.probe);
         let expected = placed.touch(params, &tool, step_s);
         let learning = Learning::get_or_new(&mut self.learning, params);
-        if params.register && is_evidence {
+        let agrees = topology_agrees && !expected.collapsed;
+        let was_settled = self.registration.is_settled();
+        // a tissue that is being changed is no reference for a height
+        if params.register && is_evidence && agrees && self.morph.is_none() {
             let empty_here = learning.is_empty_at(place_m(&remote.probe));
             if self.registration.observe(remote, &expected, empty_here) {
                 self.playback.settle();
             }
         }
-        let is_evidence = is_evidence && self.registration.is_settled();
-        if is_evidence && params.update && topology_agrees && !expected.collapsed {
+        let gives_way = self.registration.before_giving_way();
+        let is_evidence = is_evidence && was_settled && self.registration.is_settled();
+        if is_evidence && params.update && agrees {
             learn_from_robot(params, learning, &expected, remote);
+        } else if let Some(before) = gives_way
+            && *played == Played::Moves
+            && meets_nothing(params, &before, remote)
+        {
+            learning.add_absence(place_m(&remote.probe));
         } else if *played != Played::Rests {
             learning.interrupt_absence(true);
         }

@@ -277,25 +277,32 @@ fn v_energy_printed_scheme_at_700_hz_manufactures_energy() {
         ..conditions()
     };
     let run = press(&fixture::printed(), &params, 1.0 / 700.0);
+    // the row of V-energy; the run diverges, so what is left at its end depends on the order of sums
+    let shares = [run.energy / -0.355, run.variation / 7060.0];
     assert!(
-        run.energy < 0.0 && run.residue > 1.0,
-        "{} {}",
-        run.energy,
+        shares.iter().all(|share| (share - 1.0).abs() < 0.05),
+        "{shares:?}"
+    );
+    assert!(
+        (191.0 / 1.5..191.0 * 1.5).contains(&run.residue),
+        "{}",
         run.residue
     );
 }
 
+/// What the user puts in over a closed press is dissipated; what the steps of the integration leave unexplained falls
+/// with their length.
 #[test]
-fn s4_20_the_energy_balance_explains_a_press_and_user_work_is_positive() {
-    for dt_s in [1e-3, 1e-4] {
+fn s4_20_dissipation_explains_the_users_work_the_better_the_shorter_the_step() {
+    let unexplained = [1e-3, 1e-4, 1e-5].map(|dt_s| {
         let run = press(&fixture::regular(), &conditions(), dt_s);
-        let balance = run.balance;
-        assert!((balance.tool_work_j - run.energy).abs() < 1e-12);
-        let bound = 0.4 * dt_s / 1e-3 * balance.tool_work_j;
-        assert!(balance.residual_j.abs() < bound, "{dt_s}: {balance:?}");
-        let expected_residual = balance.stored_j() - balance.tool_work_j + balance.dissipated_j;
-        assert!((expected_residual - balance.residual_j).abs() < 1e-12);
-    }
+        assert!(run.energy > 0.0 && run.residue < 1e-15);
+        (run.energy - run.balance.dissipated_j).abs() / run.energy
+    });
+    assert!(
+        unexplained[1] < 0.15 * unexplained[0] && unexplained[2] < 0.005,
+        "{unexplained:?}"
+    );
 }
 
 /// Slides along x at constant height; returns mean f_z and peak |f_x| over the middle of the path.

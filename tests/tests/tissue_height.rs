@@ -1,12 +1,13 @@
-//! Tests of tissue that lies higher or lower than its twin: touches of the robot register it, and a replay follows.
+//! Tests of tissue that lies higher or lower than its twin: touches of the robot register it, and it is learnt there.
 
 use palpate_session::config::Config;
 use palpate_session::lab::VirtualSession;
 use palpate_tests::{audited, least_energy_j};
+use palpate_transport::trace::TickRecord;
 
-/// Height that a session of 40 s with a round trip of 100 ms has registered \[m\]; fails if the channel gave energy.
-/// The hand expects the surface `expected_m` \[m\] above that of the twin.
-fn registered_m(height_m: f64, expected_m: f64, register: bool) -> f64 {
+/// Last tick of the hand in a session of 30 s with a round trip of 100 ms; fails if the channel gave energy. The hand
+/// expects the surface `expected_m` \[m\] above that of the twin.
+fn last_tick(height_m: f64, expected_m: f64, register: bool) -> TickRecord {
     let mut config = Config {
         tissue: "sheet-lump".into(),
         tissue_height_m: height_m,
@@ -30,7 +31,12 @@ fn registered_m(height_m: f64, expected_m: f64, register: bool) -> f64 {
     }
     let least_j = least_energy_j(&audited(&master, &slave));
     assert!(least_j >= -1e-9, "{height_m}: {least_j} J");
-    master.last().expect("a tick").twin_height_m
+    *master.last().expect("a tick")
+}
+
+/// Height of the twin's surface at the end of that session \[m\].
+fn registered_m(height_m: f64, expected_m: f64, register: bool) -> f64 {
+    last_tick(height_m, expected_m, register).twin_height_m
 }
 
 #[test]
@@ -46,6 +52,13 @@ fn tissue_up_to_20_mm_higher_or_lower_is_registered() {
 fn twin_rises_under_a_hand_that_rests_on_it() {
     let found_m = registered_m(0.005, 0.0, true);
     assert!((found_m - 0.005).abs() < 1e-3, "{found_m}");
+}
+
+/// What the robot measures after the height was found confirms the twin as at home.
+#[test]
+fn registered_tissue_is_learnt() {
+    let [home, raised] = [0.0, 0.01].map(|height_m| last_tick(height_m, height_m, true).confidence);
+    assert!(home > 0.3 && raised > 0.7 * home, "{home} {raised}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl TouchRecordings {
         let (twin, text, scene) = starting_scene(twin, over, &paths[0], &recordings[0])?;
         let mut samples = Vec::new();
         for (path, recording) in paths.iter().zip(&recordings) {
-            let more = contact_samples(path, &recording.slave, scene.tool_radius_m, seconds)?;
+            let more = contact_samples(path, recording, scene.tool_radius_m, seconds)?;
             append(&mut samples, &more);
         }
         Ok(Self {
@@ -191,13 +191,21 @@ fn starting_scene(
 /// Returns the samples of a recording from just before the first contact, at an even rate.
 fn contact_samples(
     path: &Path,
-    records: &[TickRecord],
+    recording: &Recording,
     radius_m: f64,
     seconds: f64,
 ) -> Result<Vec<TouchSample>, Failure> {
     let refused = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
-    let mut positions = records.iter().map(|record| record.position_m);
-    let Some(first) = positions.position(|at_m| at_m[2] < radius_m) else {
+    let records = &recording.slave;
+    // where the session found the tissue
+    let last = recording.master.last();
+    let height_m = last.map_or(0.0, |record| record.twin_height_m);
+    let place_m = |record: &TickRecord| {
+        let [x, y, z, _] = record.position_m;
+        Vec3::new(x, y, z - height_m)
+    };
+    let touches = |record: &TickRecord| place_m(record).z < radius_m;
+    let Some(first) = records.iter().position(touches) else {
         let lowest = "the probe never reaches the surface of the scene, z = 0";
         let ticks = records.len();
         return Err(refused(format!("{ticks} ticks of the slave; {lowest}")));
@@ -205,7 +213,7 @@ fn contact_samples(
     let start_ns = records[first].now_ns - (LEAD_S * 1e9) as i64;
     let sample = |record: &TickRecord| TouchSample {
         time_s: record.now_ns.saturating_sub(start_ns) as f64 * 1e-9,
-        position_m: Vec3::from_column_slice(&record.position_m[..3]),
+        position_m: place_m(record),
         force_n: Vec3::from_column_slice(&record.tissue_force_n[..3]),
     };
     let mut raw: Vec<TouchSample> = records.iter().map(sample).collect();

@@ -18,7 +18,8 @@ params! {
         pub tool_shape: ToolShape = ToolShape::Ball => (0.0..=0.1),
         /// True if the twin is corrected by the robot's measured force.
         pub update: bool = true,
-        /// True if the twin's surface is raised or lowered to where the robot touches the tissue.
+        /// True if the twin's surface is raised or lowered to where the robot touches the tissue. Lower tissue is found only
+        /// with [`Self::update`], which finds that a place is empty.
         pub register: bool = true,
         /// True if one contact law is fitted to the robot's contact (teleop E15), for the summary. It is also fitted if
         /// [`Self::local`] renders it.

@@ -98,9 +98,9 @@ impl ProbePlayback {
         (self.at_played(newest), done)
     }
 
-    /// Marks a leap of the shadow's tool within the tissue.
+    /// Lets the shadow settle after its tool has leapt within the tissue.
     pub(super) fn settle(&mut self) {
-        self.leapt = true;
+        self.settled = self.played + SETTLE;
     }
 
     /// Adds a frame that is new; false if it does not continue the motion.

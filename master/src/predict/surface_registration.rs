@@ -1,9 +1,9 @@
-//! Registration of the tissue's height: where the robot touches, the twin's surface is raised or lowered to.
+//! Registration of the tissue's height: the twin's surface is moved to where the robot touches the tissue.
 //!
 //! If the robot meets tissue above the shadow, or below it after it has met nothing, a search moves the shadow until it
-//! presses the tool at the robot's first touch as the tissue did. The twin follows while nothing touches it, or as far
-//! as the energy that it has dissipated pays for it. A difference of less than the depth of a light touch is left to the correction map.
-//! Ours.
+//! presses the tool at the robot's first touch as the tissue did. Later touches refine the height, by where both felt
+//! the same force in the same motion. The twin follows while nothing touches it, or as far as the energy that it has
+//! dissipated pays for it. Smaller differences are left to the correction map. Ours.
 
 use palpate_twin::Reaction;
 
@@ -21,11 +21,14 @@ const CERTAIN_N: f64 = 0.3;
 /// Largest height over the scene's own surface, upwards or downwards \[m\].
 const HEIGHT_M_MAX: f64 = 0.03;
 
-/// Largest step of a height in a tick \[m\]: 50 mm/s.
+/// Largest step of the shadow in a tick, and of a sinking twin \[m\]: 50 mm/s.
 const STEP_M_MAX: f64 = 5e-5;
 
-/// Largest step of the twin's height in a tick of a contact \[m\]: 2 mm/s.
-const CONTACT_STEP_M_MAX: f64 = 2e-6;
+/// Largest step of a rising twin in a tick without contact \[m\]: 10 mm/s, so that it meets the tool without an impact.
+const RISE_M_MAX: f64 = 1e-5;
+
+/// Largest step of a rising twin in a tick of a contact \[m\]: 2 mm/s.
+const CONTACT_RISE_M_MAX: f64 = 2e-6;
 
 /// Step below which a search ends \[m\].
 const STEP_M_MIN: f64 = 1e-6;
@@ -33,8 +36,14 @@ const STEP_M_MIN: f64 = 1e-6;
 /// Factor on the step of a search when it changes its direction.
 const TURN_SHARE: f64 = 0.25;
 
-/// Least difference that changes the height \[m\]: less is the error of a touch of tissue twice as stiff.
+/// Least difference that a search registers \[m\].
 const DIFFERENCE_M_MIN: f64 = 0.001;
+
+/// Least difference that a later touch refines \[m\]: less is the noise of its sensor.
+const REFINED_M_MIN: f64 = 0.0003;
+
+/// Number of touches that may refine a registered height: what differs then is the stiffness of places.
+const REFINEMENTS: u32 = 3;
 
 /// First touch in a contact.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,9 +69,10 @@ enum ContactState {
 }
 
 impl ContactState {
-    /// State after the probe feels a force \[N\].
-    fn after(self, probe: &ToolState, force_n: f64) -> Self {
+    /// State after the probe feels a force \[N\]. A force that is mostly sideways is not that of a surface below it.
+    fn after(self, probe: &ToolState, [x_n, y_n, force_n]: [f64; 3]) -> Self {
         match self {
+            _ if x_n.hypot(y_n) > force_n.max(AIR_N) => Self::Unknown,
             _ if force_n < AIR_N => Self::Air,
             Self::Air if force_n >= TOUCH_N => Self::Begun(FirstTouch {
                 probe: ToolState {
@@ -82,6 +92,8 @@ impl ContactState {
 struct Search {
     /// Touch that it explains; none while the robot meets nothing, and the shadow gives way to it.
     touch: Option<FirstTouch>,
+    /// Reaction of the shadow before the search.
+    before: Reaction,
     /// Present step \[m\].
     step_m: f64,
     /// True if the last step was upwards.
@@ -95,8 +107,8 @@ pub(super) struct SurfaceRegistration {
     shadow_m: f64,
     /// Contacts of the robot and of the shadow.
     contacts: [ContactState; 2],
-    /// True if a search has found the height.
-    found: bool,
+    /// Number of later touches that may refine what a search has found.
+    refinements: u32,
     search: Option<Search>,
     /// Energy that rises in contact have put into the twin \[J\].
     lift_j: f64,
@@ -134,8 +146,21 @@ impl SurfaceRegistration {
         touch.map_or(*probe, |touch| touch.probe)
     }
 
+    /// Reaction of a shadow that gives way to a robot that meets nothing, before it did so.
+    pub(super) fn before_giving_way(&self) -> Option<Reaction> {
+        let search = self.search.filter(|search| search.touch.is_none());
+        search.map(|search| search.before)
+    }
+
+    /// Ends a search without a result, and what the twin has not yet followed; true if there was a search.
+    pub(super) fn abandon(&mut self) -> bool {
+        self.contacts = [ContactState::Unknown; 2];
+        self.shadow_m = self.twin_m;
+        self.search.take().is_some()
+    }
+
     /// Takes a report of the robot, with the reaction of the shadow; `empty_here` is true if the robot is known to meet
-    /// nothing at its place. Returns true if a search has ended, and the shadow's tool leaps to the probe.
+    /// nothing at its place. Returns true if the shadow's tool leaps within the tissue, after a search or a refinement.
     pub(super) fn observe(
         &mut self,
         remote: &RemoteReport,
@@ -145,15 +170,16 @@ impl SurfaceRegistration {
         let measured_n = remote
             .contact_force_n
             .filter(|_| remote.engaged && !remote.probe.closed);
-        let Some([_, _, measured_n, _]) = measured_n else {
+        let Some([x_n, y_n, z_n, _]) = measured_n else {
+            let searched = self.search.is_some();
+            if searched {
+                self.abandon();
+            }
             self.contacts = [ContactState::Unknown; 2];
-            return false;
+            return searched;
         };
-        for (contact, force_n) in self
-            .contacts
-            .iter_mut()
-            .zip([measured_n, expected.force_n.z])
-        {
+        let felt_n = [[x_n, y_n, z_n], expected.force_n.into()];
+        for (contact, force_n) in self.contacts.iter_mut().zip(felt_n) {
             *contact = contact.after(&remote.probe, force_n);
         }
         if self.search.is_some() {
@@ -165,19 +191,32 @@ impl SurfaceRegistration {
         let touch = match self.contacts {
             [ContactState::Certain(touch), _] if expected.contacts == 0 => Some(touch),
             [ContactState::Air, _] if empty_here && expected.force_n.z > CERTAIN_N => None,
-            [ContactState::Certain(robot), ContactState::Certain(shadow)] if self.found => {
-                self.contacts = [ContactState::Unknown; 2];
-                self.shadow_m += robot.probe.position_m[2] - shadow.probe.position_m[2];
-                return true;
+            [ContactState::Certain(robot), ContactState::Certain(shadow)] => {
+                return self.refine(robot.probe.position_m[2] - shadow.probe.position_m[2]);
             }
             _ => return false,
         };
         self.search = Some(Search {
             touch,
+            before: *expected,
             step_m: STEP_M_MAX,
             rises: touch.is_some(),
         });
         false
+    }
+
+    /// Moves a registered height by how much higher the robot touched than the shadow \[m\]; true if it moved.
+    fn refine(&mut self, higher_m: f64) -> bool {
+        self.contacts = [ContactState::Unknown; 2];
+        let to_m = self.shadow_m + higher_m;
+        let refines = self.refinements > 0
+            && higher_m.abs() >= REFINED_M_MIN
+            && (-HEIGHT_M_MAX..=HEIGHT_M_MAX).contains(&to_m);
+        if refines {
+            self.refinements -= 1;
+            self.shadow_m = to_m;
+        }
+        refines
     }
 
     /// Moves the shadow, whose reaction to the tool is `expected_n` \[N\], by a step; true if the search has ended.
@@ -208,37 +247,56 @@ impl SurfaceRegistration {
             Some(_) if step_m > STEP_M_MIN => return false,
             Some(_) => (self.shadow_m - self.twin_m).abs() >= DIFFERENCE_M_MIN,
         };
-        if !found {
-            self.shadow_m = self.twin_m;
+        if found {
+            self.refinements = REFINEMENTS;
+            self.search = None;
+            self.contacts = [ContactState::Unknown; 2];
+        } else {
+            self.abandon();
         }
-        self.found |= found;
-        (self.search, self.contacts) = (None, [ContactState::Unknown; 2]);
         true
     }
 
-    /// Moves the twin towards the registered height, for a reaction to its tool; true if it moved. Without contact it sinks
-    /// at once, and rises until it meets the tool. In light contact it rises slowly, as far as the energy \[J\] that the twin
-    /// has dissipated pays for it.
-    pub(super) fn move_twin(&mut self, reaction: &Reaction, dissipated_j: f64) -> bool {
-        let rise_m = self.shadow_m - self.twin_m;
-        let in_contact = reaction.contacts > 0;
-        let blocked = in_contact && (rise_m < 0.0 || reaction.force_n.z > CERTAIN_N);
-        if self.search.is_some() || rise_m == 0.0 || blocked {
+    /// Moves the twin towards the registered height; true if it moved. Without contact it sinks, and rises until it meets
+    /// the tool. In light contact it rises slowly, as far as the energy pays for it that the twin has dissipated.
+    pub(super) fn move_twin(&mut self, contact: &TwinSurface<'_>) -> bool {
+        let way_m = self.shadow_m - self.twin_m;
+        let (reaction, in_contact) = (contact.reaction, contact.reaction.contacts > 0);
+        let blocked = in_contact && (way_m < 0.0 || reaction.force_n.z > CERTAIN_N);
+        if self.search.is_some() || way_m == 0.0 || blocked {
             return false;
         }
-        let step_m = rise_m.min(if in_contact {
-            CONTACT_STEP_M_MAX
+        let step_m = way_m.clamp(
+            -STEP_M_MAX,
+            if in_contact {
+                CONTACT_RISE_M_MAX
+            } else {
+                RISE_M_MAX
+            },
+        );
+        let cost_j = if in_contact {
+            let spring_n = reaction.force_n.z.max(0.0) + 0.5 * reaction.stiffness_npm * step_m;
+            contact.factor.max(1.0) * spring_n * step_m
         } else {
-            STEP_M_MAX
-        });
-        let cost_j = (reaction.force_n.z * step_m).max(0.0);
-        let paid = cost_j == 0.0 || self.lift_j + cost_j <= dissipated_j;
+            0.0
+        };
+        let paid = !in_contact || self.lift_j + cost_j <= contact.available_j;
         if paid {
             self.lift_j += cost_j;
             self.twin_m += step_m;
         }
         paid
     }
+}
+
+/// Contact of the hand with the twin.
+pub(super) struct TwinSurface<'a> {
+    /// Reaction of the twin.
+    pub(super) reaction: &'a Reaction,
+    /// Factor of its force on the hand.
+    pub(super) factor: f64,
+    /// Energy that the twin has dissipated and no edit has used \[J\].
+    pub(super) available_j: f64,
 }
 
 #[cfg(test)]
@@ -280,12 +338,27 @@ mod tests {
         }
     }
 
-    /// Robot that presses tissue of `npm` \[N/m\], which is `height_m` \[m\] higher than its twin of 200 N/m, and lifts.
-    fn press(registration: &mut SurfaceRegistration, npm: f64, height_m: f64, bias_n: f64) {
+    /// Moves the twin whose reaction to the hand is known, without a correction.
+    fn move_in(
+        registration: &mut SurfaceRegistration,
+        reaction: &Reaction,
+        available_j: f64,
+    ) -> bool {
+        registration.move_twin(&TwinSurface {
+            reaction,
+            factor: 1.0,
+            available_j,
+        })
+    }
+
+    /// Robot that presses tissue of `npm` \[N/m\], which is `height_m` \[m\] higher than its twin of 200 N/m, and lifts; its
+    /// sensor adds `bias_n` \[N\]. Returns the number of ticks in which the twin moved.
+    fn press(registration: &mut SurfaceRegistration, npm: f64, height_m: f64, bias_n: f64) -> u32 {
         let top_m = TOUCH_M + height_m.max(0.0) + 0.005;
         let way_m = top_m - (TOUCH_M + height_m - 0.006);
-        for tick in 0..3000 {
-            let phase = f64::from(tick) / 3000.0;
+        let mut moved = 0;
+        for tick in 0..6000 {
+            let phase = f64::from(tick) / 6000.0;
             let z_m = top_m - way_m * (1.0 - (2.0 * phase - 1.0).abs());
             let force_n = reaction(npm, z_m, height_m).force_n.z + bias_n;
             let remote = report(z_m, force_n);
@@ -294,25 +367,67 @@ mod tests {
             // the map knows a place as empty after a row of ticks without a force
             let empty_here = z_m < TOUCH_M - 0.003;
             registration.observe(&remote, &expected, empty_here);
-            let in_air = reaction(200.0, 0.05, 0.0);
-            registration.move_twin(&in_air, 0.0);
+            moved += u32::from(move_in(registration, &reaction(200.0, 0.05, 0.0), 0.0));
         }
+        moved
     }
 
     #[test]
-    fn tissue_at_another_height_is_registered_by_two_touches() {
+    fn tissue_at_another_height_is_registered_by_two_touches_and_stays() {
         for height_m in [0.02, 0.005, -0.006, -0.02] {
             let mut registration = SurfaceRegistration::default();
             press(&mut registration, 200.0, height_m, 0.0);
-            let error_m = registration.twin_m() - height_m;
-            assert!(error_m.abs() < 2e-4, "{height_m}: {error_m}");
-            assert!(registration.is_settled());
             press(&mut registration, 200.0, height_m, 0.0);
-            assert!((registration.twin_m() - height_m).abs() < 1e-4);
+            let error_m = registration.twin_m() - height_m;
+            assert!(error_m.abs() < REFINED_M_MIN, "{height_m}: {error_m}");
+            assert!(registration.is_settled());
             // twice as stiff: a touch of 0.1 N is 0.25 mm less deep
-            press(&mut registration, 400.0, height_m, 0.0);
-            assert!((registration.twin_m() - height_m).abs() < 5e-4);
+            for npm in [200.0, 400.0] {
+                let moved = press(&mut registration, npm, height_m, 0.0);
+                assert_eq!(moved, 0, "{height_m}, {npm} N/m");
+            }
         }
+    }
+
+    /// Tissue whose first touch is felt at other depths everywhere refines the height a few times, and not for ever.
+    #[test]
+    fn refinements_end() {
+        let mut registration = SurfaceRegistration::default();
+        press(&mut registration, 200.0, 0.01, 0.0);
+        let moved = (0..10).map(|n| press(&mut registration, [100.0, 1000.0][n % 2], 0.01, 0.0));
+        let moved: Vec<u32> = moved.collect();
+        assert!(moved[0] > 0 && moved[5..] == [0; 5], "{moved:?}");
+    }
+
+    #[test]
+    fn height_beyond_its_bound_is_refused() {
+        let mut registration = SurfaceRegistration {
+            refinements: REFINEMENTS,
+            ..SurfaceRegistration::default()
+        };
+        for wrong_m in [1e6, -1e6, f64::NAN, 0.031] {
+            assert!(!registration.refine(wrong_m));
+        }
+        assert_eq!(registration.shadow_m(), 0.0);
+    }
+
+    #[test]
+    fn closed_jaws_and_sideways_forces_find_no_surface() {
+        let mut registration = SurfaceRegistration::default();
+        for (z_m, force_n) in [(0.02, 0.0), (0.015, 0.12), (0.014, 0.4)] {
+            registration.observe(&report(z_m, force_n), &reaction(200.0, z_m, 0.0), false);
+        }
+        assert!(!registration.is_settled());
+        let mut closed = report(0.013, 0.5);
+        closed.probe.closed = true;
+        assert!(registration.observe(&closed, &reaction(200.0, 0.013, 0.0), false));
+        assert!(registration.is_settled());
+        for force_n in [0.0, 0.12, 0.4] {
+            let mut aside = report(0.015, force_n);
+            aside.contact_force_n = Some([2.0 * force_n, 0.0, force_n, 0.0]);
+            registration.observe(&aside, &reaction(200.0, 0.015, 0.0), false);
+        }
+        assert!(registration.is_settled());
     }
 
     #[test]
@@ -347,13 +462,14 @@ mod tests {
             ..SurfaceRegistration::default()
         };
         let light = reaction(200.0, TOUCH_M - 0.001, 0.0);
-        assert!(!registration.move_twin(&light, 0.0));
-        assert!(registration.move_twin(&light, 0.2 * CONTACT_STEP_M_MAX));
-        assert!((registration.lift_j() - 0.2 * CONTACT_STEP_M_MAX).abs() < 1e-18);
-        assert!(!registration.move_twin(&light, 0.2 * CONTACT_STEP_M_MAX));
-        registration.shadow_m = -0.001;
-        assert!(!registration.move_twin(&light, 1.0));
-        assert!(registration.move_twin(&reaction(200.0, 0.05, 0.0), 0.0));
-        assert_eq!(registration.twin_m(), -0.001);
+        let cost_j = 0.2 * CONTACT_RISE_M_MAX;
+        assert!(!move_in(&mut registration, &light, 0.0));
+        assert!(move_in(&mut registration, &light, cost_j));
+        assert!((registration.lift_j() - cost_j).abs() < 1e-18);
+        assert!(!move_in(&mut registration, &light, cost_j));
+        registration.shadow_m = -1e-5;
+        assert!(!move_in(&mut registration, &light, 1.0));
+        assert!(move_in(&mut registration, &reaction(200.0, 0.05, 0.0), 0.0));
+        assert_eq!(registration.twin_m(), -1e-5);
     }
 }

@@ -158,3 +158,37 @@ fn issue_pending_undo_and_redo_lost_their_order() {
     // the first tick receives the permission
     assert_eq!(outcomes[..3], [(open, true), (whole, true), (whole, false)]);
 }
+
+/// Without tissue under the robot, a slide empties its whole way, also after the shadow has given way to the robot.
+#[test]
+fn issue_a_ghost_beside_an_empty_place_kept_its_force_while_the_shadow_gave_way() {
+    let scene = palpate_scene::load("sheet").expect("built in");
+    let tissue = || scene.build().expect("a tissue");
+    let mut predictor = TwinPredictor::new(tissue(), tissue());
+    let params = PredictParams::default();
+    let mut last = TwinPrediction::default();
+    for tick in 0..2500 {
+        let time_s = 1e-3 * f64::from(tick);
+        let depth_m = (0.02 * time_s).min(0.006);
+        let x_m = (0.03 * (time_s - 1.0)).clamp(0.0, 0.03);
+        let tool = ToolState {
+            position_m: [x_m - 0.015, 0.0, 0.008 - depth_m, 0.0],
+            velocity_mps: [0.0; AXES],
+            closed: false,
+            instrument: Instrument::Blunt,
+        };
+        let noise_n = 0.005 * f64::from(tick % 3 - 1);
+        let remote = RemoteReport {
+            probe: tool,
+            contact_force_n: Some([0.0, 0.0, noise_n, 0.0]),
+            sensor_lives: true,
+            port_force_n: [0.0; AXES],
+            engaged: true,
+            sent: Time(1_000_000 * i64::from(tick)),
+            edits: RemoteEdits::default(),
+        };
+        last = predictor.step(&params, &tool, Some(&remote), 1e-3);
+    }
+    assert!(last.twin_force_n[2] > 1.0, "{}", last.twin_force_n[2]);
+    assert!(last.force_n[2] < 0.05, "{}", last.force_n[2]);
+}

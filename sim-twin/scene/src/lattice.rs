@@ -224,6 +224,9 @@ impl Lump {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
     use crate::{Scene, load, scene_text};
     use palpate_twin::{Reaction, Vec3};
 
@@ -254,6 +257,36 @@ mod tests {
         let fung_n = press(fung, 8e-3);
         assert!(fung_n > 1.05 * linear_n, "{fung_n} {linear_n}");
         assert_eq!(press("law = \"linear\"\nsubsteps = 2", 8e-3), linear_n);
+    }
+
+    /// Ten minutes of a tool that wanders through springs of Fung's law.
+    #[test]
+    fn s4_08_energy_stays_bounded_in_ten_minutes_of_random_presses() {
+        let lines = "law = \"fung\"\nfung_growth = 4.0\nfung_steepest = 2.0\nsubsteps = 2";
+        let scene = with(lines).expect("a scene");
+        let mut tissue = scene.build().expect("a tissue");
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(8);
+        let mut draw = |range_m: f64| range_m * (random.next_u64() as f64 / u64::MAX as f64 - 0.5);
+        let mut reactions = [Reaction::default()];
+        let (mut at_m, mut to_m) = (Vec3::zeros(), Vec3::zeros());
+        let mut largest_j = [0.0_f64; 10];
+        for tick in 0..600_000_usize {
+            if tick % 500 == 0 {
+                to_m = Vec3::new(draw(0.06), draw(0.06), draw(0.012));
+            }
+            at_m += 0.01 * (to_m - at_m);
+            let tool = scene.tool_at(at_m + Vec3::z() * scene.tool_radius_m);
+            tissue.step(&[tool], 1e-3, &mut reactions);
+            let largest_j = &mut largest_j[tick / 60_000];
+            *largest_j = largest_j.max(tissue.view().energy.stored_j());
+        }
+        // no minute stores more than the deepest press of the first ones
+        let [first_j, rest_j] = [&largest_j[..3], &largest_j[3..]]
+            .map(|minutes| minutes.iter().copied().fold(0.0, f64::max));
+        assert!(first_j > 1e-4 && rest_j < 1.5 * first_j, "{largest_j:?}");
+        let balance = tissue.view().energy;
+        let unexplained_j = balance.residual_j.abs();
+        assert!(unexplained_j < 0.05 * balance.tool_work_j, "{balance:?}");
     }
 
     #[test]

@@ -457,6 +457,11 @@ mod tests {
         let contrast = |point_m| press(&lump, point_m) / press(&plain, point_m);
         let over = contrast(LUMP_M);
         assert!((1.8..2.4).contains(&over), "{over}");
+        // the disc of the row is five times as stiff
+        let text = scene_text("sheet-lump").unwrap();
+        let five = load(&text.replacen("factor = 4.0", "factor = 5.0", 1)).unwrap();
+        let over = press(&five, LUMP_M) / press(&plain, LUMP_M);
+        assert!(over >= 2.0, "{over}");
         assert!(contrast([-0.02, 0.0]) < 1.05);
         assert!(contrast([-0.02, 0.02]) < 1.05);
     }

@@ -34,7 +34,7 @@ pub(crate) fn peak_render(config: &Config, slave: &[TickRecord]) -> Option<Rende
     let opened = slave.last().is_some_and(|record| record.edit_batches > 0);
     let before_edits = if opened { " before the first edit" } else { "" };
     let scene = scene_with_tool(config, &config.tissue, "tissue").ok()?;
-    let path = probe_path(slave, peak);
+    let path = probe_path(slave, peak, config.tissue_height_m);
     let (png, force_n) = press(&scene, scene.tool_at(Vec3::zeros()), &path)?;
     let seconds = slave[peak].tick as f64 * PERIOD.s();
     let caption = format!(
@@ -62,11 +62,14 @@ pub(super) fn peak(slave: &[TickRecord]) -> Option<usize> {
 }
 
 /// Returns the positions of the probe from the last one without contact to a record \[m\].
-fn probe_path(slave: &[TickRecord], peak: usize) -> Vec<Vec3> {
+fn probe_path(slave: &[TickRecord], peak: usize, height_m: f64) -> Vec<Vec3> {
     let free = slave[..peak].iter().rposition(|r| contact_n(r) < FREE_N);
     let records = &slave[free.unwrap_or(0)..=peak];
     let stride = records.len().div_ceil(STEPS_MAX).max(1);
-    let place = |record: &TickRecord| Vec3::from_column_slice(&record.position_m[..3]);
+    let place = |record: &TickRecord| {
+        let [x, y, z, _] = record.position_m;
+        Vec3::new(x, y, z - height_m)
+    };
     let mut path: Vec<Vec3> = records.iter().step_by(stride).map(place).collect();
     path.extend(std::iter::repeat_n(place(&slave[peak]), REST));
     path

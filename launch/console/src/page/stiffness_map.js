@@ -59,9 +59,14 @@ export class StiffnessMap {
     }
   }
 
-  /** Takes the confidence under the hand, which is known in air as well. */
-  confirm({ position_m: [x, y], confidence }) {
+  /** Takes the confidence under the hand, which is known in air as well. A twin that was moved is believed only. */
+  confirm({ position_m: [x, y], confidence: exact, twin_height_m }) {
     const { rest_m } = this.scene;
+    const confidence = Math.fround(exact) || 0;
+    if (this.height_m !== twin_height_m) {
+      this.height_m = twin_height_m;
+      this.confidence.fill(0);
+    }
     for (let node = 0, at = 0; node < this.confidence.length; node++, at += 3) {
       if (Math.hypot(rest_m[at] - x, rest_m[at + 1] - y) > REACH_M || this.confidence[node] === confidence) continue;
       this.confidence[node] = confidence;
