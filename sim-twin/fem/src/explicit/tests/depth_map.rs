@@ -9,6 +9,7 @@ fn map(tissue: &ExplicitTissue) -> DepthMap {
         model_m: stretch.map(|stretch| stretch * depth_m),
         slope: stretch,
         doubt: 0.02,
+        contact_share: 0.0,
     };
     let [wide_m, long_m, _] = tissue.model.grids[0]
         .edge

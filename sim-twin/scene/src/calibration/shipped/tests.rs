@@ -31,7 +31,7 @@ fn calibrated() -> Vec<(Scene, Calibrated)> {
 fn entry(scene: &Scene, own: &Calibrated) -> MapEntry {
     let map = own
         .block
-        .calibrate(scene.tool_radius_m, scene.tool_stiffness_npm);
+        .calibrate(scene.tool_radius_m, scene.tool_stiffness_npm, false);
     let map = map.unwrap().expect("a map");
     MapEntry {
         key: format!("{:016x}", own.key),
