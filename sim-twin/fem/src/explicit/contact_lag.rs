@@ -155,3 +155,104 @@ pub(super) struct BodyTick {
     pub(super) displacement: Vec3,
     pub(super) mean: Vec3,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palpate_twin::law::{Material, Viscosity};
+
+    /// Material with a relaxed lag of 20 ms, and half of the relaxed modulus in a branch of 100 ms.
+    fn viscosity() -> ContactViscosity {
+        let mut own = Viscosity {
+            shear_pas: 40.0,
+            ..Viscosity::NONE
+        };
+        own.branches[0] = RelaxingShare {
+            share: 1.0 / 3.0,
+            time_s: 0.1,
+        };
+        let material = Material::new(6e3, 0.0, 1e3).unwrap();
+        let cell = material.with_viscosity(own).unwrap().cell_material();
+        ContactViscosity::mean([cell, cell].iter())
+    }
+
+    fn contact(force: f64) -> ToolContact {
+        ToolContact {
+            force: [0.0, 0.0, force],
+            ..ToolContact::default()
+        }
+    }
+
+    #[test]
+    fn a_sine_leads_by_the_share_of_the_dynamic_modulus() {
+        let (viscosity, dt_s, share) = (viscosity(), 1e-4, 0.1);
+        for hz in [1.0, 5.0, 20.0_f64] {
+            let turn = std::f64::consts::TAU * hz * dt_s;
+            let steps = (4.0 / (hz * dt_s)).round();
+            let (mut lag, mut with, mut before) = (ContactLag::default(), 0.0, 0.0);
+            for step in 1..=steps as u32 {
+                // the middle of the tick
+                let (sine, cosine) = libm::sincos(turn * (f64::from(step) - 0.5));
+                let mapped = MappedContact { share, slope: 1.0 };
+                let tick = BodyTick {
+                    dt_s,
+                    displacement: Vec3::z() * -1.0,
+                    mean: Vec3::z() * 10.0,
+                };
+                lag.energy = 1e3;
+                let now = contact(10.0 + libm::sin(turn * f64::from(step)));
+                let added = lag.advance(&viscosity, mapped, &now, &tick).force.z;
+                if f64::from(step) > 0.5 * steps {
+                    with += added * sine * 4.0 / steps;
+                    before += added * cosine * 4.0 / steps;
+                }
+            }
+            let w = std::f64::consts::TAU * hz;
+            let x = 0.1 * w;
+            let branch = [0.5 * x * x / (1.0 + x * x), 0.5 * x / (1.0 + x * x)];
+            let expected = [share * branch[0], share * (0.02 * w + branch[1])];
+            assert!(
+                (with - expected[0]).abs() < 2e-3,
+                "{hz}: {with} {expected:?}"
+            );
+            assert!(
+                (before - expected[1]).abs() < 2e-3,
+                "{hz}: {before} {expected:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn any_motion_and_force_gets_back_at_most_what_it_gave() {
+        let (viscosity, mut lag, mut word) = (viscosity(), ContactLag::default(), 1_u32);
+        let mut next = || {
+            word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f64::from(word >> 8) / f64::from(1 << 24)
+        };
+        let (mut work, mut lost) = (0.0, 0.0);
+        for _ in 0..10_000 {
+            let force = (4.0 * next() - 0.5).max(0.0);
+            let tick = BodyTick {
+                dt_s: 1e-3,
+                displacement: Vec3::z() * (next() - 0.5),
+                mean: Vec3::z() * force,
+            };
+            let mapped = MappedContact {
+                share: 0.5 * next(),
+                slope: 0.5 + next(),
+            };
+            let added = lag.advance(&viscosity, mapped, &contact(force), &tick);
+            assert!(force + added.force.z >= -1e-12);
+            assert!((added.work + added.force.z * tick.displacement.z).abs() < 1e-12);
+            assert!(added.dissipated >= 0.0);
+            work += added.work;
+            lost += added.dissipated;
+            assert!(
+                (work - lost - lag.energy).abs() < 1e-9,
+                "{work} {lost} {lag:?}"
+            );
+            assert!(lag.energy >= 0.0);
+        }
+        assert!(work > 1.0, "{work}");
+    }
+}

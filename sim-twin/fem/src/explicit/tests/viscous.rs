@@ -20,11 +20,15 @@ fn series(pairs: &[(f64, f64)]) -> Viscosity {
     Viscosity::of_branches(&branches.collect::<Vec<_>>()).unwrap()
 }
 
-fn branch() -> Viscosity {
+pub(super) fn branch() -> Viscosity {
     series(&[(SHARE, TIME_S)])
 }
 
-fn soft(grids: (u32, usize), viscosity: Viscosity, params: &ExplicitParams) -> ExplicitTissue {
+pub(super) fn soft(
+    grids: (u32, usize),
+    viscosity: Viscosity,
+    params: &ExplicitParams,
+) -> ExplicitTissue {
     let nested = nested(0.1, grids, [0.0; 2]);
     let mut cell_materials = uniform_materials(&nested, 5e3);
     for cell_materials in cell_materials.iter_mut().flatten() {
@@ -223,6 +227,7 @@ fn a_held_press_relaxes_as_in_the_implicit_solver() {
 fn a_press_of_viscous_tissue_balances_energy_at_any_viscosity() {
     for (viscosity, softer) in [
         (branch(), true),
+        (series(&[(0.2, 0.01), (0.2, 0.1), (0.1, 2.0)]), true),
         (
             Viscosity {
                 shear_pas: 2.0,
