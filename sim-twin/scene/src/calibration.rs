@@ -90,7 +90,7 @@ impl Scene {
             let shipped = shipped::find(key, self, block.half_m());
             let map = match shipped {
                 Some(map) => Some(map),
-                None => block.calibrate(self.tool_radius_m, self.tool_stiffness_npm, viscous)?,
+                None => block.calibrate(self, viscous)?,
             };
             Ok(map.map(Arc::new))
         };
@@ -149,12 +149,9 @@ impl Block {
         text.bytes().map(u64::from).fold(0, hash_word)
     }
 
-    fn calibrate(
-        &self,
-        radius_m: f64,
-        stiffness_npm: f64,
-        viscous: bool,
-    ) -> Result<Option<DepthMap>, SceneError> {
+    /// Converged force against depth, as the ball's boundary feels it; none without equilibrium.
+    fn truth(&self, scene: &Scene) -> Result<Option<PressCurve>, SceneError> {
+        let radius_m = scene.tool_radius_m;
         let deepest_m = (DEEPEST_A_RADIUS * radius_m).min(DEEPEST_A_HEIGHT * self.size_m[2]);
         let depths_m: Vec<f64> = DEPTHS_M.into_iter().filter(|d| *d <= deepest_m).collect();
         let outer_m = (self.size_m[0] * self.size_m[1] / PI).sqrt();
@@ -164,16 +161,27 @@ impl Block {
             Err(error) => return Err(error),
         };
         // the ball's boundary is a spring in series
-        let soft = |(depth_m, force_n): (&f64, &f64)| (depth_m + force_n / stiffness_npm, *force_n);
-        let truth = PressCurve::new(depths_m.iter().zip(&forces_n).map(soft));
+        let soft = |(depth_m, force_n): (&f64, &f64)| {
+            (depth_m + force_n / scene.tool_stiffness_npm, *force_n)
+        };
+        Ok(Some(PressCurve::new(
+            depths_m.iter().zip(&forces_n).map(soft),
+        )))
+    }
+
+    /// Map for the ball of a scene.
+    fn calibrate(&self, scene: &Scene, viscous: bool) -> Result<Option<DepthMap>, SceneError> {
+        let Some(truth) = self.truth(scene)? else {
+            return Ok(None);
+        };
         let Some([node_m, edge_m]) = self.node_and_edges_m()? else {
             return Ok(None);
         };
         // the first point is no press
         let last_m = truth.points[truth.points.len() - 1].depth_m;
         let mut map = DepthMap {
-            radius_m,
-            stiffness_npm,
+            radius_m: scene.tool_radius_m,
+            stiffness_npm: scene.tool_stiffness_npm,
             node_m,
             edge_m,
             half_m: self.half_m(),

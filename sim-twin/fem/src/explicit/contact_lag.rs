@@ -188,9 +188,10 @@ mod tests {
         let (viscosity, dt_s, share) = (viscosity(), 1e-4, 0.1);
         for hz in [1.0, 5.0, 20.0_f64] {
             let turn = std::f64::consts::TAU * hz * dt_s;
-            let steps = (4.0 / (hz * dt_s)).round();
+            // what the start excites has decayed after a second
+            let (period, periods) = ((1.0 / (hz * dt_s)).round(), hz + 1.0);
             let (mut lag, mut with, mut before) = (ContactLag::default(), 0.0, 0.0);
-            for step in 1..=steps as u32 {
+            for step in 1..=(period * periods) as u32 {
                 // the middle of the tick
                 let (sine, cosine) = libm::sincos(turn * (f64::from(step) - 0.5));
                 let mapped = MappedContact { share, slope: 1.0 };
@@ -202,9 +203,9 @@ mod tests {
                 lag.energy = 1e3;
                 let now = contact(10.0 + libm::sin(turn * f64::from(step)));
                 let added = lag.advance(&viscosity, mapped, &now, &tick).force.z;
-                if f64::from(step) > 0.5 * steps {
-                    with += added * sine * 4.0 / steps;
-                    before += added * cosine * 4.0 / steps;
+                if f64::from(step) > period * (periods - 1.0) {
+                    with += added * sine * 2.0 / period;
+                    before += added * cosine * 2.0 / period;
                 }
             }
             let w = std::f64::consts::TAU * hz;

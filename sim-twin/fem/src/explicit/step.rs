@@ -494,7 +494,11 @@ impl ExplicitTissue {
     fn body_reaction(&self, index: usize, paths: &[Option<ToolPath>; BODIES]) -> Reaction {
         let (model, length_m) = (&self.model, self.model.length_m);
         let ((force, torque), contact) = (self.mean[index], &self.tool_contacts[index]);
-        let force = force + self.lag_forces[index].force;
+        // zero would change the sign of a zero
+        let force = match self.model.skin.viscosity.is_elastic() {
+            true => force,
+            false => force + self.lag_forces[index].force,
+        };
         let size = force.norm();
         let Some(path) = paths[index].filter(|_| size > 0.0 && size.is_finite()) else {
             return Reaction::default();

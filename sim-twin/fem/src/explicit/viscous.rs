@@ -153,10 +153,11 @@ fn weights(c: usize, hourglass: &[f32; 4]) -> (f32, f32) {
 #[inline(always)]
 fn dashpot(
     change: &mut [f32; SHAPE_LEN],
-    [shear, bulk]: [f32; 2],
+    own: [f32; 2],
     hourglass: &[f32; 4],
     inverse: f32,
 ) -> ([f32; SHAPE_LEN], f32) {
+    let [shear, bulk] = own;
     let trace = change[0] + change[1] + change[2];
     let (mut forces, mut dissipated) = ([0.0; SHAPE_LEN], 0.0);
     for c in 0..SHAPE_LEN {
@@ -210,10 +211,11 @@ impl Block {
     fn add_branch(
         &mut self,
         spring: &mut Shapes,
-        [stiffness, rate]: [&[f32; SIMD_WIDTH]; 2],
+        own: [&[f32; SIMD_WIDTH]; 2],
         hourglass: &[f32; 4],
         dt: f32,
     ) {
+        let [stiffness, rate] = own;
         for l in 0..SIMD_WIDTH {
             let ratio = dt * rate[l];
             let gain = 1.0 / 0.5f32.mul_add(ratio, 1.0);
