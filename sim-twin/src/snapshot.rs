@@ -150,7 +150,7 @@ macro_rules! snapshot_parts {
 }
 
 snapshot_parts!(TissueEnergy: kinetic_j, elastic_j, contact_j, tool_work_j, dissipated_j, edit_j, mass_j, residual_j);
-snapshot_parts!(ViscousState: branch, elastic);
+snapshot_parts!(ViscousState: branches, elastic);
 
 /// Implements [`SnapshotPart`] for a type of `$count` real numbers.
 macro_rules! numbers {

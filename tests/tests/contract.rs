@@ -72,7 +72,7 @@ fn of_table() -> Subject {
 
 /// Returns a tissue that relaxes slowly compared with a press and resists its strain rate.
 fn of_viscous() -> Subject {
-    let keys = "shear_viscosity_pas = 2.0\nrelaxing_share = 0.3\nrelaxing_time_s = 5.0";
+    let keys = "shear_viscosity_pas = 2.0\nrelaxing = [[0.3, 5.0], [0.1, 0.1]]";
     let scene = small("viscous", "", keys);
     subject("viscous", &scene, scene.build().expect("a block"))
 }

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use palpate_fem::explicit::ExplicitTissue;
 use palpate_scene::{Block, SceneBody, load};
-use palpate_twin::law::{LawFamily, Material, Viscosity};
+use palpate_twin::law::{LawFamily, Material, RelaxingShare, Viscosity};
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 const TICK_S: f64 = 1e-3;
@@ -54,11 +54,14 @@ fn layers(times: f64) -> Block {
 /// Scene `block` with a viscous material.
 fn viscous() -> Block {
     let mut block = block();
+    let branch = RelaxingShare {
+        share: 0.3,
+        time_s: 0.2,
+    };
     let viscosity = Viscosity {
         shear_pas: 1.0,
         bulk_pas: 0.0,
-        share: 0.3,
-        time_s: 0.2,
+        ..Viscosity::of_branches(&[branch]).expect("a branch")
     };
     for layer in &mut block.layers {
         let material = layer.material.with_viscosity(viscosity);

@@ -19,6 +19,7 @@ use super::{Scene, SceneBody, SceneError};
 use palpate_fem::StaticPressError;
 use palpate_fem::explicit::{DepthKnot, DepthMap, ExplicitTissue, PLACES};
 use palpate_twin::checksum::hash_word;
+use palpate_twin::law::Viscosity;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 /// Version of the computation of a map; it is part of the key.
@@ -53,6 +54,10 @@ const AVERAGED_S: f64 = 0.015;
 const DEEP_A_EDGE: f64 = 1.3;
 /// Doubt beyond which the model does not follow the ball any more.
 const DOUBT_MAX: f64 = 0.1;
+/// Factor on the contact stiffness of the press that tells the contact's part of the compliance; the slopes of both are
+/// taken over this part of the depth.
+const SOFTER: f64 = 0.8;
+const SLOPE_SHARE: f64 = 0.15;
 /// Range of the slope of the map.
 const SLOPE: std::ops::RangeInclusive<f64> = 0.4..=2.5;
 
@@ -69,7 +74,12 @@ impl Scene {
     /// # Errors
     /// If the block cannot be built.
     pub fn depth_map(&self) -> Result<Option<Arc<DepthMap>>, SceneError> {
-        let Some(Calibrated { key, block }) = self.calibrated() else {
+        let Some(Calibrated {
+            key,
+            block,
+            viscous,
+        }) = self.calibrated()
+        else {
             return Ok(None);
         };
         let known = {
@@ -80,7 +90,7 @@ impl Scene {
             let shipped = shipped::find(key, self, block.half_m());
             let map = match shipped {
                 Some(map) => Some(map),
-                None => block.calibrate(self.tool_radius_m, self.tool_stiffness_npm)?,
+                None => block.calibrate(self, viscous)?,
             };
             Ok(map.map(Arc::new))
         };
@@ -92,6 +102,8 @@ impl Scene {
 struct Calibrated {
     key: u64,
     block: Block,
+    /// True if the top is viscous: the map then has the contact's part of the compliance.
+    viscous: bool,
 }
 
 impl Scene {
@@ -102,10 +114,13 @@ impl Scene {
         if block.solver != BlockSolver::Explicit || block.params.jaw_friction.is_some() {
             return None;
         }
+        let top = block.layers.first();
+        let viscous = top.is_some_and(|top| top.material.viscosity() != Viscosity::NONE);
         let block = block.without_inclusions();
         Some(Calibrated {
-            key: block.map_key(self.tool_radius_m, self.tool_stiffness_npm),
+            key: block.map_key(self.tool_radius_m, self.tool_stiffness_npm, viscous),
             block,
+            viscous,
         })
     }
 }
@@ -119,7 +134,7 @@ impl Block {
         plain.params.friction = 0.0;
         // the contact is as stiff as the sudden tissue
         if let Some(top) = self.layers.first() {
-            plain.params.contact_stiffness /= 1.0 - top.material.viscosity().share;
+            plain.params.contact_stiffness /= 1.0 - top.material.viscosity().share();
         }
         for layer in &mut plain.layers {
             layer.material = layer.material.relaxed();
@@ -128,12 +143,15 @@ impl Block {
     }
 
     /// Key of all that the map depends on.
-    fn map_key(&self, radius_m: f64, stiffness_npm: f64) -> u64 {
-        let text = format!("{MAP_VERSION} {self:?} {radius_m} {stiffness_npm}");
+    fn map_key(&self, radius_m: f64, stiffness_npm: f64, viscous: bool) -> u64 {
+        let viscous = if viscous { " viscous" } else { "" };
+        let text = format!("{MAP_VERSION} {self:?} {radius_m} {stiffness_npm}{viscous}");
         text.bytes().map(u64::from).fold(0, hash_word)
     }
 
-    fn calibrate(&self, radius_m: f64, stiffness_npm: f64) -> Result<Option<DepthMap>, SceneError> {
+    /// Converged force against depth, as the ball's boundary feels it; none without equilibrium.
+    fn truth(&self, scene: &Scene) -> Result<Option<PressCurve>, SceneError> {
+        let radius_m = scene.tool_radius_m;
         let deepest_m = (DEEPEST_A_RADIUS * radius_m).min(DEEPEST_A_HEIGHT * self.size_m[2]);
         let depths_m: Vec<f64> = DEPTHS_M.into_iter().filter(|d| *d <= deepest_m).collect();
         let outer_m = (self.size_m[0] * self.size_m[1] / PI).sqrt();
@@ -143,35 +161,52 @@ impl Block {
             Err(error) => return Err(error),
         };
         // the ball's boundary is a spring in series
-        let soft = |(depth_m, force_n): (&f64, &f64)| (depth_m + force_n / stiffness_npm, *force_n);
-        let truth = PressCurve::new(depths_m.iter().zip(&forces_n).map(soft));
+        let soft = |(depth_m, force_n): (&f64, &f64)| {
+            (depth_m + force_n / scene.tool_stiffness_npm, *force_n)
+        };
+        Ok(Some(PressCurve::new(
+            depths_m.iter().zip(&forces_n).map(soft),
+        )))
+    }
+
+    /// Map for the ball of a scene.
+    fn calibrate(&self, scene: &Scene, viscous: bool) -> Result<Option<DepthMap>, SceneError> {
+        let Some(truth) = self.truth(scene)? else {
+            return Ok(None);
+        };
         let Some([node_m, edge_m]) = self.node_and_edges_m()? else {
             return Ok(None);
         };
         // the first point is no press
         let last_m = truth.points[truth.points.len() - 1].depth_m;
         let mut map = DepthMap {
-            radius_m,
-            stiffness_npm,
+            radius_m: scene.tool_radius_m,
+            stiffness_npm: scene.tool_stiffness_npm,
             node_m,
             edge_m,
             half_m: self.half_m(),
             knots: Vec::new(),
         };
+        let place_only = Arc::new(map.clone());
         let tissue = self
             .explicit_solver()?
-            .with_depth_map(Arc::new(map.clone()));
+            .with_depth_map(Arc::clone(&place_only));
         let beyond_m = BEYOND.map(|times| times * last_m);
         let model_m = truth.points.iter().skip(1).map(|point| point.depth_m);
         let model_m: Vec<f64> = model_m.chain(beyond_m).collect();
-        let curve = |[x, y]: [f64; 2], model_m: &[f64]| {
+        let curve_of = |tissue: &ExplicitTissue, [x, y]: [f64; 2], model_m: &[f64]| {
             let at_m = [node_m[0] + x * edge_m[0], node_m[1] + y * edge_m[1]];
             let forces_n = model_curve(tissue.clone(), &map, at_m, model_m);
             PressCurve::new(model_m.iter().copied().zip(forces_n))
         };
+        let curve = |place: [f64; 2], model_m: &[f64]| curve_of(&tissue, place, model_m);
         let deep_m = DEEP_A_EDGE * edge_m[0].max(edge_m[1]);
         let shallow = model_m.partition_point(|depth_m| *depth_m < deep_m);
         let [node, along, across, middle, halfway] = PLACES_A_FACE;
+        let softer = viscous
+            .then(|| self.with_softer_contact(place_only))
+            .transpose()?
+            .map(|softer| curve_of(&softer, halfway, &model_m));
         let halfway = curve(halfway, &model_m);
         let own = |place: [f64; 2]| curve(place, &model_m[..shallow]).continued(&halfway);
         let along = own(along);
@@ -193,6 +228,9 @@ impl Block {
                 model_m,
                 slope,
                 doubt: (found_n / point.force_n() - 1.0).abs(),
+                contact_share: softer.as_ref().map_or(0.0, |softer| {
+                    contact_share(&halfway, softer, model_m[PLACES - 1])
+                }),
             }
         });
         // a mesh that is too coarse does not follow a deep ball
@@ -200,6 +238,13 @@ impl Block {
             .take_while(|knot| knot.depth_m < deep_m || knot.doubt < DOUBT_MAX)
             .collect();
         Ok(Some(map))
+    }
+
+    /// Tissue with a softer contact.
+    fn with_softer_contact(&self, map: Arc<DepthMap>) -> Result<ExplicitTissue, SceneError> {
+        let mut softer = self.clone();
+        softer.params.contact_stiffness *= SOFTER;
+        Ok(softer.explicit_solver()?.with_depth_map(map))
     }
 
     /// Halves of the edges of the top \[m\].
@@ -221,6 +266,15 @@ impl Block {
             [node_m, [finest.edge_m[0], finest.edge_m[1]]]
         }))
     }
+}
+
+/// Contact's part of the compliance at a depth \[m\]. With the compliance `c` of the contact and `t` of the tissue, the
+/// slopes of both presses are `1 / (t + c)` and `1 / (t + c / SOFTER)`.
+fn contact_share(press: &PressCurve, softer: &PressCurve, depth_m: f64) -> f64 {
+    let half_m = 0.5 * SLOPE_SHARE * depth_m;
+    let rise =
+        |curve: &PressCurve| curve.force_n(depth_m + half_m) - curve.force_n(depth_m - half_m);
+    ((rise(press) / rise(softer) - 1.0) / (1.0 / SOFTER - 1.0)).clamp(0.0, 1.0)
 }
 
 /// Value of a map at [`BETWEEN`].

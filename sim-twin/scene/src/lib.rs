@@ -407,6 +407,12 @@ mod tests {
             ("law = \"fung\"", "layer[0].law"),
             ("relaxing_share = 0.5", "layer[0].relaxing_share"),
             ("relaxing_share = 1.5\nrelaxing_time_s = 1.0", "layer[0]"),
+            ("relaxing = [[0.5, 1.0], [0.5, 0.1]]", "sum to 1"),
+            ("relaxing = [[0.5, 0.0]]", "layer[0].relaxing"),
+            (
+                "relaxing = [[0.5, 1.0]]\nrelaxing_share = 0.2\nrelaxing_time_s = 1.0",
+                "layer[0].relaxing",
+            ),
             ("shear_viscosity_pas = -1.0", "layer[0]"),
         ] {
             let error = with(line).err().unwrap().to_string();

@@ -25,7 +25,7 @@ const TICK_S: f64 = 1e-3;
 const SINE_SHARE: f64 = 0.1;
 /// Periods of a sine, of which the last two are evaluated.
 const SINE_PERIODS: f64 = 4.0;
-/// Least duration of a sine \[s\]: what its start excites has then decayed.
+/// Least duration of a sine \[s\]; its amplitude grows smoothly over the first half.
 const SINE_S: f64 = 1.0;
 /// Least number of steps in a period of a sine.
 const SINE_STEPS: f64 = 64.0;
@@ -341,7 +341,9 @@ impl<'a> Driver<'a> {
         let begin = self.samples.len();
         for step in 1..=steps {
             let (sine, _) = libm::sincos(turn * step as f64);
-            self.step(depth_m + amplitude_m * sine, self.x_m);
+            // a sudden start would excite waves that tissue without viscosity keeps
+            let (grown, _) = minimum_jerk((2.0 * step as f64 / steps as f64).min(1.0));
+            self.step(depth_m + grown * amplitude_m * sine, self.x_m);
         }
         let count = self.steps(2.0 / frequency_hz);
         run.force_n = self.mean_n(count);

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use palpate_fem::explicit::{ExplicitParams, ExplicitTissue};
 use palpate_geometry::mesh::nested_grid::{NestedGrid, RefinementZone};
-use palpate_twin::law::{CellMaterial, Material, Viscosity};
+use palpate_twin::law::{CellMaterial, Material, RelaxingShare, Viscosity};
 use palpate_twin::shape::RegionShape;
 use palpate_twin::{Edit, Instrument, Jaws, Reaction, Snapshot, Tissue, Tool, Vec3};
 use palpate_voxel::material::VoxelMaterial;
@@ -53,11 +53,14 @@ fn block() -> ExplicitTissue {
         jaw_friction: Some(0.4),
         ..ExplicitParams::default()
     };
+    let branch = RelaxingShare {
+        share: 0.3,
+        time_s: 0.1,
+    };
     let viscosity = Viscosity {
         shear_pas: 1.0,
         bulk_pas: 1.0,
-        share: 0.3,
-        time_s: 0.1,
+        ..Viscosity::of_branches(&[branch, branch]).expect("two branches")
     };
     let stuff = CellMaterial {
         viscosity,

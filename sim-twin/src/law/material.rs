@@ -104,13 +104,13 @@ impl Material {
         self.viscosity
     }
 
-    /// Elastic material that is left when its branch has relaxed; its bulk modulus is the same.
+    /// Elastic material that is left when its branches have relaxed; its bulk modulus is the same.
     #[must_use]
     pub fn relaxed(&self) -> Self {
         let moduli = self.moduli();
         let (bulk_pa, mu_pa) = (
             moduli.bulk_pa(),
-            moduli.mu_pa * (1.0 - self.viscosity.share),
+            moduli.mu_pa * (1.0 - self.viscosity.share()),
         );
         Self {
             young_pa: 9.0 * bulk_pa * mu_pa / (3.0 * bulk_pa + mu_pa),

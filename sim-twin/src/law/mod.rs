@@ -34,7 +34,7 @@ pub use mixing::{MixingRule, mix_moduli};
 pub use mooney::MooneyRivlin;
 pub use neo_hookean::{NeoHookean, StableNeoHookean};
 pub use real::Real;
-pub use viscous::Viscosity;
+pub use viscous::{BRANCHES_MAX, RelaxingShare, Viscosity};
 
 /// `dP/dF` as a matrix; entry `(i, J)` of a gradient stands at `i + 3 J`, column after column.
 pub type TangentMatrix = SMatrix<f64, 9, 9>;

@@ -212,37 +212,38 @@ fn every_tissue_of_the_library_is_a_material_with_a_source() {
         let material = Material::new(young_pa, tissue_library::POISSON, density).unwrap();
         assert!(pressure_wave_mps(&material) < 100.0);
         assert!(tissue.source.contains(char::is_numeric) && !tissue.note.is_empty());
+        assert!(tissue.regime.contains("slow") || tissue.regime.contains(" Hz"));
         assert_eq!(tissue_library::find(tissue.name).unwrap(), tissue);
     }
     assert!(tissue_library::find("cheese").is_none());
 }
 
 fn branch(share: f64, time_s: f64) -> Viscosity {
-    Viscosity {
-        share,
-        time_s,
-        ..Viscosity::NONE
-    }
+    let mut viscosity = Viscosity::NONE;
+    viscosity.branches[0] = RelaxingShare { share, time_s };
+    viscosity
 }
 
 /// Stress after one step: the relaxed part of the elastic law, and the branch.
 fn stress(series: &Viscosity, dt_s: f64, memory: &mut ViscousState, elastic: f64) -> f64 {
-    series
-        .branch(dt_s)
-        .advance(memory, &(Matrix3::identity() * elastic));
-    (1.0 - series.share) * elastic + memory.branch[(0, 0)]
+    let steps = series.series(dt_s);
+    steps.advance(memory, &(Matrix3::identity() * elastic));
+    let branches: f64 = memory.branches.iter().map(|own| own[(0, 0)]).sum();
+    (1.0 - series.share()) * elastic + branches
 }
 
 #[test]
-fn constant_strain_relaxes_by_the_branch() {
-    let (series, dt) = (branch(0.3, 0.01), 1e-3);
+fn constant_strain_relaxes_by_all_branches() {
+    let pair = [(0.3, 0.01), (0.2, 0.2)].map(|(share, time_s)| RelaxingShare { share, time_s });
+    let (series, dt) = (Viscosity::of_branches(&pair).unwrap(), 1e-3);
     let mut memory = ViscousState::default();
     // a jump is a step without length: the instantaneous stress
     let sudden = stress(&series, 0.0, &mut memory, 1.0);
     assert!((sudden - 1.0).abs() < 1e-15);
     for n in 1..=2000_u32 {
         let found = stress(&series, dt, &mut memory, 1.0);
-        let exact = 1.0 + 0.3 * libm::expm1(-dt * f64::from(n) / 0.01);
+        let lost = |own: &RelaxingShare| own.share * libm::expm1(-dt * f64::from(n) / own.time_s);
+        let exact = 1.0 + pair.iter().map(lost).sum::<f64>();
         assert!((found - exact).abs() < 1e-12);
     }
 }
@@ -294,6 +295,15 @@ fn viscosities_refuse_parameters_out_of_range() {
     };
     assert_eq!(wrong.check(), Err(ViscousError::Viscosity(-1.0)));
     assert_eq!(branch(0.6, 1.0).check(), Ok(()));
+    let half = RelaxingShare {
+        share: 0.5,
+        time_s: 1.0,
+    };
+    let refused = |series: &[RelaxingShare]| Viscosity::of_branches(series).unwrap_err();
+    assert_eq!(refused(&[half; 2]), ViscousError::Shares(1.0));
+    assert_eq!(refused(&[half; 5]), ViscousError::Branches(5));
+    let none = RelaxingShare { share: 0.0, ..half };
+    assert!(matches!(refused(&[none]), ViscousError::Branch { .. }));
 }
 
 #[test]
@@ -317,11 +327,7 @@ fn single_phase_is_not_mixed_and_lambda_stays_non_negative() {
 
 #[test]
 fn relaxed_material_has_the_bulk_modulus_and_the_rest_of_the_shear_modulus() {
-    let viscosity = Viscosity {
-        share: 0.4,
-        time_s: 0.1,
-        ..Viscosity::NONE
-    };
+    let viscosity = branch(0.4, 0.1);
     let material = Material::new(8e3, 0.45, 1e3).unwrap();
     let relaxed = material.with_viscosity(viscosity).unwrap().relaxed();
     let (own, left) = (material.moduli(), relaxed.moduli());

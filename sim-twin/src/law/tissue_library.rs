@@ -1,7 +1,9 @@
 //! Published stiffness of soft tissues, each with its source and its measurement.
 //!
 //! Young's moduli are means of the source, measured as its note states. The spread between people,
-//! methods and pre-load is a factor of 2 and more, so these are initial values.
+//! methods and pre-load is a factor of 2 and more, so these are initial values. A modulus holds for the strain and the
+//! frequency of its entry. No source here gives a viscosity or a relaxation that we could verify, so no entry has one: a
+//! scene that needs it states `shear_viscosity_pas` or `relaxing`.
 //! Densities: ICRU Report 44 (1989) where it lists the tissue, else 1050 kg/m^3. Poisson's ratio is
 //! ours throughout: 0.49, since soft tissue keeps its volume and the solvers are tested to 0.49.
 
@@ -23,33 +25,41 @@ pub struct PublishedTissue {
     pub source: &'static str,
     /// Method of the measurement, and its object.
     pub note: &'static str,
+    /// Strain and frequency for which the modulus holds.
+    pub regime: &'static str,
 }
 
-/// Source of a number, and a note on its measurement.
+/// Source of a number, a note on its measurement, and its regime.
 struct Origin {
     source: &'static str,
     note: &'static str,
+    regime: &'static str,
 }
 
 const FOREARM: Origin = Origin {
     source: "Pailler-Mattei, Bec, Zahouani 2008, Med. Eng. Phys. 30:599",
-    note: "indentation of the forearm in vivo, fitted with layers",
+    note: "indentation of the forearm in vivo; parameter of a fit of two elastic layers, not measured alone",
+    regime: "slow indentation, elastic fit",
 };
 const LIVER: Origin = Origin {
     source: "Roulot et al. 2008, J. Hepatol. 48:606",
-    note: "transient elastography at 50 Hz, people without liver disease",
+    note: "transient elastography, people without liver disease",
+    regime: "shear waves of small strain at 50 Hz; stiffer than a slow press if the tissue is viscous",
 };
 const CIRRHOSIS: Origin = Origin {
     source: "Castera et al. 2005, Gastroenterology 128:343",
     note: "cut-off of transient elastography for cirrhosis: a lower end, not a mean",
+    regime: "shear waves of small strain at 50 Hz; stiffer than a slow press if the tissue is viscous",
 };
 const BREAST: Origin = Origin {
     source: "Samani, Zubovits, Plewes 2007, Phys. Med. Biol. 52:1565",
-    note: "indentation of 169 samples ex vivo, small strain",
+    note: "indentation of 169 samples ex vivo",
+    regime: "slow indentation of small strain",
 };
 const PROSTATE: Origin = Origin {
     source: "Zhang et al. 2008, Ultrasound Med. Biol. 34:1033",
-    note: "samples ex vivo, complex modulus at 150 Hz: stiffer than at rest",
+    note: "samples ex vivo, magnitude of the complex modulus",
+    regime: "150 Hz: stiffer than at rest; the contrast of carcinoma is 2.5 there and 2.1 at 0.1 Hz (Hoyt et al. 2008)",
 };
 
 /// The library, by name.
@@ -94,6 +104,7 @@ const fn entry(
         density_kgpm3,
         source: origin.source,
         note: origin.note,
+        regime: origin.regime,
     }
 }
 

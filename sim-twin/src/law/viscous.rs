@@ -1,4 +1,4 @@
-//! Viscoelastic additions to an elastic law for the implicit solver: a Kelvin-Voigt dashpot and one branch of a Prony
+//! Viscoelastic additions to an elastic law for the implicit solver: a Kelvin-Voigt dashpot and the branches of a Prony
 //! series. The explicit solver has the same additions with a cheaper integration rule.
 //!
 //! Source: Kelvin-Voigt in material form, Simo and Hughes 1998, section 10.1; quasi-linear
@@ -6,7 +6,7 @@
 //! (Taylor, Pister and Goudreau 1970; Simo and Hughes 1998, eq. 10.3.11). Both act on the second
 //! Piola stress `S = F^-1 P`, so rotations cost nothing.
 //!
-//! Symbols: `E` Green strain, `eta` viscosities \[Pa s\], `g` share and `tau` time \[s\] of the
+//! Symbols: `E` Green strain, `eta` viscosities \[Pa s\], `g` share and `tau` time \[s\] of a
 //! branch, `S0` the stress of the elastic law, which is the instantaneous one.
 
 use nalgebra::Matrix3;
@@ -30,9 +30,24 @@ pub enum ViscousError {
     /// No elastic stress remains in the long run.
     #[error("shares of the branches sum to {0}; expected less than 1")]
     Shares(f64),
+    /// A series has too many branches.
+    #[error("{0} relaxing branches; expected at most {BRANCHES_MAX}")]
+    Branches(usize),
 }
 
-/// Viscosity of a material: a dashpot beside its law, and one relaxing branch for change of shape
+/// Largest number of branches of a [`Viscosity`].
+pub const BRANCHES_MAX: usize = 4;
+
+/// Branch of a Prony series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RelaxingShare {
+    /// Share of the shear modulus that relaxes, at least 0 and below 1; 0 for no branch.
+    pub share: f64,
+    /// Relaxation time \[s\], above 0.
+    pub time_s: f64,
+}
+
+/// Viscosity of a material: a dashpot beside its law, and branches that relax, for change of shape
 /// alone; moduli are then those for a sudden strain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Viscosity {
@@ -40,10 +55,8 @@ pub struct Viscosity {
     pub shear_pas: f64,
     /// Viscosity for change of volume \[Pa s\], at least 0.
     pub bulk_pas: f64,
-    /// Share of the shear modulus that relaxes, at least 0 and below 1.
-    pub share: f64,
-    /// Relaxation time \[s\], above 0.
-    pub time_s: f64,
+    /// Branches; those in use come first.
+    pub branches: [RelaxingShare; BRANCHES_MAX],
 }
 
 impl Viscosity {
@@ -51,9 +64,38 @@ impl Viscosity {
     pub const NONE: Self = Self {
         shear_pas: 0.0,
         bulk_pas: 0.0,
-        share: 0.0,
-        time_s: 1.0,
+        branches: [RelaxingShare {
+            share: 0.0,
+            time_s: 1.0,
+        }; BRANCHES_MAX],
     };
+
+    /// Viscosity of a Prony series, without dashpot.
+    ///
+    /// # Errors
+    /// [`ViscousError`] names the branch that is out of its range, or the number of branches.
+    pub fn of_branches(series: &[RelaxingShare]) -> Result<Self, ViscousError> {
+        let mut viscosity = Self::NONE;
+        let Some(places) = viscosity.branches.get_mut(..series.len()) else {
+            return Err(ViscousError::Branches(series.len()));
+        };
+        places.copy_from_slice(series);
+        if let Some(&RelaxingShare { share, time_s }) = series.iter().find(|own| own.share == 0.0) {
+            return Err(ViscousError::Branch { share, time_s });
+        }
+        viscosity.check().map(|()| viscosity)
+    }
+
+    /// Branches in use.
+    pub fn used(&self) -> impl Iterator<Item = &RelaxingShare> {
+        self.branches.iter().take_while(|branch| branch.share > 0.0)
+    }
+
+    /// Share of the shear modulus that relaxes in the long run.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.used().map(|branch| branch.share).sum()
+    }
 
     /// Checks that every number is in its range.
     ///
@@ -65,31 +107,39 @@ impl Viscosity {
                 return Err(ViscousError::Viscosity(value));
             }
         }
-        let (share, time_s) = (self.share, self.time_s);
         let positive = |value: f64| value.is_finite() && value > 0.0;
-        if share != 0.0 && !(positive(share) && positive(time_s)) {
-            return Err(ViscousError::Branch { share, time_s });
+        for RelaxingShare { share, time_s } in self.branches {
+            if share != 0.0 && !(positive(share) && positive(time_s)) {
+                return Err(ViscousError::Branch { share, time_s });
+            }
         }
+        let share = self.share();
         if share >= 1.0 {
             return Err(ViscousError::Shares(share));
         }
         Ok(())
     }
 
-    /// Branch for steps of `dt_s`, which is finite and not negative.
+    /// Branches for steps of `dt_s`, which is finite and not negative.
     #[must_use]
-    pub fn branch(&self, dt_s: f64) -> PronyBranch {
-        let ratio = dt_s / self.time_s;
-        // mean of the decay over the step; 1 in the limit of no step
-        let mean = if ratio > 0.0 {
-            -libm::expm1(-ratio) / ratio
-        } else {
-            1.0
+    pub fn series(&self, dt_s: f64) -> PronySeries {
+        let step = |branch: &RelaxingShare| {
+            let ratio = dt_s / branch.time_s;
+            // mean of the decay over the step; 1 in the limit of no step
+            let mean = if ratio > 0.0 {
+                -libm::expm1(-ratio) / ratio
+            } else {
+                1.0
+            };
+            BranchStep {
+                decay: libm::exp(-ratio),
+                gain: branch.share * mean,
+                share: branch.share,
+            }
         };
-        PronyBranch {
-            decay: libm::exp(-ratio),
-            gain: self.share * mean,
-            share: self.share,
+        PronySeries {
+            steps: self.branches.each_ref().map(step),
+            count: self.used().count(),
         }
     }
 }
@@ -129,54 +179,80 @@ fn strain_rate(f: &Matrix3<f64>, rate: &Matrix3<f64>) -> Matrix3<f64> {
     (half + half.transpose()) * 0.5
 }
 
-/// The branch of a [`Viscosity`] for steps of one length.
+/// A branch of a [`Viscosity`] over steps of one length.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PronyBranch {
+struct BranchStep {
     decay: f64,
     gain: f64,
     share: f64,
 }
 
-/// Viscous state of one point of the tissue: the stress of its branch, and that of the elastic law.
+/// The branches of a [`Viscosity`] for steps of one length.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PronySeries {
+    steps: [BranchStep; BRANCHES_MAX],
+    count: usize,
+}
+
+/// Viscous state of one point of the tissue: the stresses of its branches, and that of the elastic law.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ViscousState {
-    pub(crate) branch: Matrix3<f64>,
+    pub(crate) branches: [Matrix3<f64>; BRANCHES_MAX],
     pub(crate) elastic: Matrix3<f64>,
 }
 
-impl PronyBranch {
+impl PronySeries {
+    /// Branches in use, each with its stress in a state.
+    fn with<'a>(
+        &'a self,
+        memory: &'a ViscousState,
+    ) -> impl Iterator<Item = (&'a BranchStep, &'a Matrix3<f64>)> {
+        self.steps.iter().zip(&memory.branches).take(self.count)
+    }
+
     /// Advances `memory` to the end of a step with the elastic stress `elastic`.
     pub fn advance(&self, memory: &mut ViscousState, elastic: &Matrix3<f64>) {
-        memory.branch = self.stress(memory, elastic);
+        let rise = elastic - memory.elastic;
+        let branches = self.steps.iter().zip(&mut memory.branches);
+        for (step, stress) in branches.take(self.count) {
+            *stress = *stress * step.decay + rise * step.gain;
+        }
         memory.elastic = *elastic;
     }
 
-    /// Stress `S` of the branch after one step, as after [`PronyBranch::advance`].
+    /// Stress `S` of all branches after one step, as after [`PronySeries::advance`].
     #[must_use]
     pub fn stress(&self, memory: &ViscousState, elastic: &Matrix3<f64>) -> Matrix3<f64> {
         let rise = elastic - memory.elastic;
-        memory.branch * self.decay + rise * self.gain
+        let sum = |sum, (step, stress): (&BranchStep, &Matrix3<f64>)| {
+            sum + stress * step.decay + rise * step.gain
+        };
+        self.with(memory).fold(Matrix3::zeros(), sum)
     }
 
-    /// Slope of [`PronyBranch::stress`] against `elastic`.
+    /// Slope of [`PronySeries::stress`] against `elastic`.
     #[must_use]
     pub fn slope(&self) -> f64 {
-        self.gain
+        self.steps[..self.count].iter().map(|step| step.gain).sum()
     }
 
     /// Function of `elastic = stiffness * strain` whose gradient in the strain is
-    /// [`PronyBranch::stress`], for a linear elastic law.
+    /// [`PronySeries::stress`], for a linear elastic law.
     #[must_use]
     pub fn potential(&self, memory: &ViscousState, elastic: &Matrix3<f64>, stiffness: f64) -> f64 {
         let rise = elastic - memory.elastic;
-        let curved = rise.norm_squared() * self.gain * 0.5;
-        (curved + memory.branch.dot(elastic) * self.decay) / stiffness
+        let curved = rise.norm_squared() * self.slope() * 0.5;
+        let kept = |(step, stress): (&BranchStep, &Matrix3<f64>)| stress.dot(elastic) * step.decay;
+        (curved + self.with(memory).map(kept).sum::<f64>()) / stiffness
     }
 
-    /// Energy of the branch per reference volume, as of a spring with its share of `stiffness`.
+    /// Energy of the branches per reference volume, as of springs with their shares of `stiffness`.
     #[must_use]
     pub fn energy(&self, memory: &ViscousState, stiffness: f64) -> f64 {
-        memory.branch.norm_squared() / (2.0 * stiffness * self.share)
+        let own = |(step, stress): (&BranchStep, &Matrix3<f64>)| {
+            stress.norm_squared() / (2.0 * stiffness * step.share)
+        };
+        self.with(memory).map(own).sum()
     }
 
     /// Heat of one step per reference volume, between the memories before and after; never negative.
@@ -186,10 +262,13 @@ impl PronyBranch {
     /// stress less the energy gained); positive since `d^2 <= c (2 - c)` for every step.
     #[must_use]
     pub fn dissipation(&self, before: &ViscousState, after: &ViscousState, stiffness: f64) -> f64 {
-        let (old, new) = (&before.branch, &after.branch);
-        let mean = self.gain / self.share;
-        let form = new.norm_squared() * (1.0 / mean - 0.5) - new.dot(old) * (self.decay / mean)
-            + old.norm_squared() * 0.5;
-        form / (stiffness * self.share)
+        let pairs = self.with(before).zip(&after.branches);
+        let heat = pairs.map(|((step, old), new)| {
+            let mean = step.gain / step.share;
+            let form = new.norm_squared() * (1.0 / mean - 0.5) - new.dot(old) * (step.decay / mean)
+                + old.norm_squared() * 0.5;
+            form / (stiffness * step.share)
+        });
+        heat.sum()
     }
 }

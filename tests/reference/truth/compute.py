@@ -23,19 +23,21 @@ SCENES = HERE / "../../../sim-twin/scene/scenes"
 COLUMNS = "scene,x_mm,y_mm,radius_mm,depth_mm,motion,parameter,quantity,value,coarse,inner,outer".split(",")
 # sim-twin/src/law/tissue_library.rs
 PUBLISHED = {"skin": (35e3, 1090.0), "fat": (2e3, 950.0), "muscle": (80e3, 1050.0)}
-STEPS_PER_PERIOD = 32
-PERIODS, SECONDS = 3, 1.0
+# depths of a sine at which its small oscillation is computed
+SINE_DEPTHS = 5
 # edges of elements, over those of the sizes in `axial` and `whole`
 FINE, COARSE = 1.4, 2.1
 
 
 def material_of(entry):
-    """mu and lambda [kPa], density [kg/mm3], viscosities [kPa s], stiffness and time of the branch."""
+    """mu and lambda [kPa], density [kg/mm3], viscosities [kPa s], stiffnesses and times of the branches."""
     young, density = PUBLISHED.get(entry.get("tissue"), (None, 1000.0))
     young = entry.get("young_pa", young) * 1e-3
     nu = entry.get("poisson", 0.49)
     mu = young / (2 * (1 + nu))
-    share = entry.get("relaxing_share", 0.0)
+    alone = [[entry["relaxing_share"], entry["relaxing_time_s"]]] if "relaxing_share" in entry else []
+    series = entry.get("relaxing", alone)
+    share = sum(own for own, _ in series)
     lam = 2 * mu * nu / (1 - 2 * nu)
     bulk = lam + 2 * mu / 3
     rest = mu * (1 - share)
@@ -47,8 +49,7 @@ def material_of(entry):
         "density": entry.get("density_kgpm3", density) * 1e-9,
         "shear": entry.get("shear_viscosity_pas", 0.0) * 1e-3,
         "bulk": entry.get("bulk_viscosity_pas", 0.0) * 1e-3,
-        "branch": 2 * mu * share,
-        "time": entry.get("relaxing_time_s", 1.0),
+        "series": [(2 * mu * own, time) for own, time in series],
     }
 
 
@@ -62,6 +63,7 @@ class Scene:
         law = block.get("law", "neo-hookean")
         numbers = {"second": block.get("mooney_second", 0.5), "growth": block.get("fung_growth", 5.0)}
         self.law = (law, numbers)
+        self.damping = block["damping_per_s"]
         self.floors, self.materials, depth = [], [], 0.0
         for layer in entry["layer"]:
             depth += 1e3 * layer.get("thickness_m", 1e-3 * self.size[2] - 1e-3 * depth)
@@ -71,29 +73,31 @@ class Scene:
             (np.array(ball["center_m"]) * 1e3, ball["radius_m"] * 1e3, material_of(ball))
             for ball in entry.get("inclusion", [])
         ]
-        self.viscous = any(m["shear"] or m["bulk"] or m["branch"] for m in self.materials)
+        self.viscous = any(m["shear"] or m["bulk"] or m["series"] for m in self.materials)
 
     def field(self, points, at):
         z = points[-1]
-        out = {key: np.zeros_like(z) for key in self.materials[0]}
+        out = {key: np.zeros_like(z) for key in self.materials[0] if key != "series"}
         left = np.ones(z.shape, bool)
         for floor, material in zip(self.floors, self.materials):
             here = left & ((z > floor) | (floor == self.floors[-1]))
             left &= ~here
-            for key, value in material.items():
-                out[key][here] = value
+            for key in out:
+                out[key][here] = material[key]
         for centre, radius, material in self.balls:
             offset = points - (centre[[0, 2]] if len(points) == 2 else centre)[:, None, None]
             here = (offset**2).sum(0) < radius**2
-            for key, value in material.items():
-                out[key][here] = value
+            for key in out:
+                out[key][here] = material[key]
         return out
 
     def material(self, points):
         out = self.field(points, None)
         viscosity = None
         if self.viscous:
-            viscosity = Viscosity(out["shear"], out["bulk"], out["branch"], self.materials[0]["time"])
+            assert len(self.materials) == 1
+            series = [(np.full_like(out["mu"], k), time) for k, time in self.materials[0]["series"]]
+            viscosity = Viscosity(out["shear"], out["bulk"], series)
         return out["rest_mu"], out["rest_lam"], out["density"], viscosity
 
 
@@ -137,23 +141,22 @@ def forces(block, depths):
     return out
 
 
-def sine(block, depth, hz):
-    """Phase [degrees] and dynamic stiffness [N/m] of the last period."""
-    block.press(depth)
-    block.contact *= 10.0
-    block.u = block.newton(block.u, depth)
-    # what the start excites has decayed
-    count = STEPS_PER_PERIOD * max(PERIODS, math.ceil(SECONDS * hz))
-    dt = 1.0 / (hz * STEPS_PER_PERIOD)
-    amplitude = 0.1 * depth
-    turn = 2 * math.pi * np.arange(1, count + 1) / STEPS_PER_PERIOD
-    force = block.move(depth + amplitude * np.sin(turn), np.full(count, dt))
-    middle = turn - math.pi / STEPS_PER_PERIOD
-    last = slice(-STEPS_PER_PERIOD, None)
-    # the mean of both ends of a step is less than the sine in its middle
-    shrink = math.cos(math.pi / STEPS_PER_PERIOD)
-    part = 2 / STEPS_PER_PERIOD * np.sum(force[last] * np.exp(-1j * middle[last])) * 1j
-    return [math.degrees(math.atan2(part.imag, part.real)), abs(part) / (amplitude * shrink)]
+def sine(block, depth, hz, damping):
+    """Phase [degrees] and dynamic stiffness [N/m] of the first harmonic of a sine with a tenth of the depth as amplitude.
+
+    To the second order in the amplitude it is the mean, weighted by the square of the speed, of the small oscillation at
+    the depths on the way (describing function): a Gauss-Chebyshev rule of the second kind. The border of the contact falls
+    between points of the mesh, which changes all stiffnesses alike: the static one is that of the forces at both ends.
+    """
+    first = block.press(0.9 * depth)
+    turn = np.pi * np.arange(SINE_DEPTHS, 0, -1) / (SINE_DEPTHS + 1)
+    part, slow = 0.0, 0.0
+    for cosine, weight in zip(np.cos(turn), np.sin(turn) ** 2):
+        block.press(depth * (1 + 0.1 * cosine))
+        part += weight * block.harmonic(hz, damping)
+        slow += weight * block.harmonic(0.0, 0.0).real
+    static = (block.press(1.1 * depth) - first) / (0.2 * depth)
+    return [math.degrees(math.atan2(part.imag, part.real)), static * abs(part) / slow]
 
 
 def hold(block, depth, hold_s):
@@ -181,7 +184,7 @@ def rows_of(name, scene, press):
     motion, parameter, names = "press", 0.0, ["force_n"]
     if "sine_hz" in press:
         motion, parameter, names = "sine", float(press["sine_hz"]), ["phase_deg", "stiffness_npm"]
-        run = lambda factor, r: sine(axial(scene, radius, depths, r, factor), depths[0], parameter)
+        run = lambda factor, r: sine(axial(scene, radius, depths, r, factor), depths[0], parameter, scene.damping)
     elif "hold_s" in press:
         motion, parameter = "hold", float(press["hold_s"])
         run = lambda factor, r: [hold(axial(scene, radius, depths, r, factor), depths[0], parameter)]
@@ -190,7 +193,9 @@ def rows_of(name, scene, press):
     else:
         run = lambda factor, r: forces(whole(scene, at, radius, depths, factor), depths)
     value, coarse = run(FINE, equal), run(COARSE, equal)
-    if motion == "press" and at == [0.0, 0.0]:
+    if motion == "sine":
+        bounds = run(COARSE, inner), run(COARSE, outer)
+    elif motion == "press" and at == [0.0, 0.0]:
         # the deepest press feels the sides most
         last = [math.nan] * (len(value) - 1)
         deepest = lambda r: last + forces(axial(scene, radius, depths, r, COARSE), depths[-1:])

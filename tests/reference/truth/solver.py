@@ -8,9 +8,12 @@ top by augmented multipliers at the quadrature points of the faces.
 Units: mm, kPa, mN, s, kg.
 """
 
+import math
+
 import numpy as np
 import pypardiso
 import scipy.sparse as sp
+from scipy.sparse.linalg import splu
 from skfem import (
     Basis,
     ElementHex2,
@@ -99,21 +102,36 @@ class Law:
 
 
 class Viscosity:
-    """Dashpot and one branch that relaxes, linear in the Green strain; see sim-twin/src/law/viscous.rs."""
+    """Dashpot and branches that relax, linear in the Green strain; see sim-twin/src/law/viscous.rs. `branches` are
+    stiffnesses at all points, each with its time."""
 
-    def __init__(self, shear, bulk, branch_stiffness, time):
-        self.shear, self.bulk, self.branch, self.time = shear, bulk, branch_stiffness, time
+    def __init__(self, shear, bulk, branches):
+        self.shear, self.bulk, self.branches = shear, bulk, branches
+
+    def rest(self, strain):
+        return np.zeros((len(self.branches),) + strain.shape)
 
     def second_piola(self, strain, before, memory, dt):
         """Stress in the middle of a step, and memory at its end."""
         change = strain - before
         trace = np.trace(change)
         shape = change - trace * EYE / 3
-        decay = np.exp(-dt / self.time)
-        gain = self.branch * (1 - decay) / (dt / self.time)
-        after = decay * memory + gain * shape
-        dashpot = (2 * self.shear * shape + self.bulk * trace * EYE) / dt
-        return dashpot + 0.5 * (memory + after), after
+        stress = (2 * self.shear * shape + self.bulk * trace * EYE) / dt
+        after = []
+        for (stiffness, time), last in zip(self.branches, memory):
+            decay = np.exp(-dt / time)
+            after.append(decay * last + stiffness * (1 - decay) / (dt / time) * shape)
+            stress = stress + 0.5 * (last + after[-1])
+        return stress, np.array(after)
+
+    def harmonic(self, strain, omega):
+        """Complex stress of a small oscillation of the strain."""
+        trace = np.trace(strain)
+        shape = strain - trace * EYE / 3
+        stress = 1j * omega * (2 * self.shear * shape + self.bulk * trace * EYE)
+        for stiffness, time in self.branches:
+            stress = stress + stiffness * (1j * omega * time / (1 + 1j * omega * time)) * shape
+        return stress
 
 
 def green(f):
@@ -248,9 +266,9 @@ class Block:
         sub = Law(law.name, law.mu[chunk], law.lam[chunk], law.second, law.growth)
         own = None
         if step is not None and viscosity is not None:
+            part_of = lambda v: np.broadcast_to(v, self.w.shape)[chunk]
             own = Viscosity(
-                *(np.broadcast_to(v, self.w.shape)[chunk] for v in (viscosity.shear, viscosity.bulk, viscosity.branch)),
-                viscosity.time,
+                part_of(viscosity.shear), part_of(viscosity.bulk), [(part_of(k), t) for k, t in viscosity.branches]
             )
         m = len(self.components)
         w = self.w[chunk]
@@ -262,12 +280,16 @@ class Block:
             p = sub.stress(moved)
             if own is not None:
                 strain = green(2 * moved - step["f"][:, :, chunk])
-                s, _ = own.second_piola(strain, step["e"][:, :, chunk], step["h"][:, :, chunk], step["dt"])
+                s, _ = own.second_piola(strain, step["e"][:, :, chunk], step["h"][:, :, :, chunk], step["dt"])
                 p = p + product(moved, s)
             for row, (i, j) in enumerate(self.components):
                 tangent[..., row, column] = p[i, j].imag / tiny * w
-        a = self.nodes.shape[0]
-        elements, points = w.shape
+        return self.between_nodes(tangent, chunk)
+
+    def between_nodes(self, tangent, chunk):
+        """Stiffness between the nodes of elements from that at their points."""
+        a, m = self.nodes.shape[0], len(self.components)
+        elements, points = tangent.shape[:2]
         b = np.zeros((elements, points, m, a, self.dim))
         for row, (i, j) in enumerate(self.components):
             if i < self.dim:
@@ -488,7 +510,7 @@ class Block:
         the force in the middle of every step [mN]."""
         f = self.gradient(self.u)
         e = green(f)
-        h = np.zeros_like(e)
+        h = None if self.viscosity is None else self.viscosity.rest(e)
         v = np.zeros(self.count)
         forces = []
         now = self.depth
@@ -512,3 +534,47 @@ class Block:
             self.u, now = end, depth
         self.depth = now
         return np.array(forces)
+
+    # ---- oscillation
+
+    def harmonic(self, hz, damping):
+        """Complex stiffness [N/m] of a small oscillation of the ball about the present equilibrium. The contact keeps its
+        points: the pressure at its border is zero, so to first order the border does not matter."""
+        f, omega, every = self.gradient(self.u), 2 * math.pi * hz, slice(None)
+        k = self.element_stiffness(f, None, every).astype(complex)
+        if self.viscosity is not None:
+            tangent = np.zeros(self.w.shape + (len(self.components),) * 2, complex)
+            for column, (i, j) in enumerate(self.components):
+                change = np.zeros_like(f)
+                change[i, j] = 1.0
+                half = product(transpose(f), change)
+                p = product(f.astype(complex), self.viscosity.harmonic(0.5 * (half + transpose(half)), omega))
+                for row, (a, b) in enumerate(self.components):
+                    tangent[..., row, column] = p[a, b] * self.w
+            k += self.between_nodes(tangent, every)
+        mass = np.einsum("aeq,beq,eq->eab", self.phi, self.phi, self.w * self.density)
+        for i in range(self.dim):
+            k[:, i :: self.dim, i :: self.dim] += (1j * omega * damping - omega**2) * mass
+        normal, distance, _, pressure = self.contact_state(self.u, self.centre(self.depth))
+        along = np.einsum("ieq,jeq->ijeq", normal, normal)
+        eye = np.eye(self.dim)[:, :, None, None]
+        # a thousand times as stiff as the augmented contact: rigid
+        slope = along * (1e3 * self.contact * (pressure > 0)) - (eye - along) * pressure / distance
+        slope = slope * self.top_w
+        touched = np.einsum("aeq,ijeq,beq->eaibj", self.top_phi, slope, self.top_phi, optimize=True)
+        down = np.zeros(self.dim)
+        down[-1] = -1.0
+        push = np.einsum("ijeq,j->ieq", slope, down)
+        load = np.zeros(self.count)
+        self._scatter(load, self.top_dofs, np.einsum("ieq,aeq->aie", push, self.top_phi))
+        n = self.top_dofs.shape[0]
+        matrix = self._whole(k, self.dofs) + self._whole(touched.reshape(-1, n, n), self.top_dofs)
+        moved = splu(matrix).solve(load[self.free].astype(complex))
+        return np.einsum("i,ieq->", down, push) - load[self.free] @ moved
+
+    def _whole(self, k, dofs):
+        local, n = self.place[dofs], k.shape[1]
+        rows = np.repeat(local.T[:, :, None], n, axis=2)
+        cols = np.repeat(local.T[:, None, :], n, axis=1)
+        keep = (rows >= 0) & (cols >= 0)
+        return sp.csc_matrix((k[keep], (rows[keep], cols[keep])), shape=self.shape, dtype=complex)

@@ -211,10 +211,31 @@ fn material(text: &mut String, kind: &str, name: &str, material: &Material, what
         text,
         "{kind} {name}: {what}, {young_kpa:.2} kPa, nu {poisson}, {density:.0} kg/m3"
     );
+    viscosity(text, material);
     let published =
         tissue_library::find(name).filter(|known| known.young_pa == material.young_pa());
     if let Some(known) = published {
         let _ = writeln!(text, "          {}: {}", known.source, known.note);
+        let _ = writeln!(text, "          holds for: {}", known.regime);
+    }
+}
+
+/// Describes the viscosity of a material, if it has any.
+fn viscosity(text: &mut String, material: &Material) {
+    let own = material.viscosity();
+    if own.shear_pas > 0.0 || own.bulk_pas > 0.0 {
+        let (shear_pas, bulk_pas) = (own.shear_pas, own.bulk_pas);
+        let _ = writeln!(
+            text,
+            "          viscosity {shear_pas} Pa s in shear, {bulk_pas} Pa s in volume"
+        );
+    }
+    for branch in own.used() {
+        let (percent, time_s) = (100.0 * branch.share, branch.time_s);
+        let _ = writeln!(
+            text,
+            "          {percent:.0} % of the shear modulus relaxes in {time_s} s"
+        );
     }
 }
 

@@ -199,11 +199,13 @@ impl Model {
             let Some(viscous) = &grid.viscous else {
                 continue;
             };
-            let moduli = grid.cells.mu.iter_mut().zip(&mut grid.cells.lambda);
-            for ((mu, lambda), branch) in moduli.zip(&viscous.branch) {
-                let carried = 0.5 * branch;
-                *mu -= carried;
-                *lambda += carried * (2.0 / 3.0);
+            for branch in &viscous.branches {
+                let moduli = grid.cells.mu.iter_mut().zip(&mut grid.cells.lambda);
+                for ((mu, lambda), stiffness) in moduli.zip(&branch.stiffness) {
+                    let carried = 0.5 * stiffness;
+                    *mu -= carried;
+                    *lambda += carried * (2.0 / 3.0);
+                }
             }
         }
     }

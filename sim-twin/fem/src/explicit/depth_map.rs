@@ -11,6 +11,7 @@
 //! of a face's edges along both axes, each with a quarter of the stiffness: the weights of the nodes under it then
 //! have about the same sum of squares over a node and over the middle of a face.
 
+use super::contact_lag::MappedContact;
 use palpate_twin::Vec3;
 use palpate_twin::twin::{Reaction, Tool};
 use std::f64::consts::TAU;
@@ -43,6 +44,8 @@ pub struct DepthKnot {
     pub slope: [f64; PLACES],
     /// Part of the force that is wrong halfway from the node to the edges, where it is largest.
     pub doubt: f64,
+    /// Part of the relaxed compliance of the model that is the contact's; 0 over elastic tissue, which needs none.
+    pub contact_share: f64,
 }
 
 /// Map from depth to depth in the model, for a ball of one radius and stiffness; the identity without knots.
@@ -73,6 +76,7 @@ struct MapPoint {
     /// Second derivative by depth \[1/m\].
     curvature_pm: f64,
     doubt: f64,
+    contact_share: f64,
 }
 
 impl DepthMap {
@@ -100,6 +104,18 @@ impl DepthMap {
         let mut moved = *tool;
         moved.position_m.z -= self.at(&place_m).model_m - place_m.z;
         moved
+    }
+
+    /// Contact of a ball of the map; none under other tools.
+    pub(super) fn contact(&self, tool: &Tool, top_m: f64) -> MappedContact {
+        if !self.fits(tool) {
+            return MappedContact::default();
+        }
+        let point = self.at(&self.place_m(&tool.position_m, top_m));
+        MappedContact {
+            share: point.contact_share,
+            slope: point.slopes.z,
+        }
     }
 
     /// Corrects the reaction to a ball that moved from `from_m` \[m\], if it was there in the last step.
@@ -163,6 +179,7 @@ impl DepthMap {
                 slopes: Vec3::z(),
                 curvature_pm: 0.0,
                 doubt: 0.0,
+                contact_share: 0.0,
             };
         };
         let rest = DepthKnot {
@@ -188,7 +205,9 @@ impl DepthMap {
         let t = high.map_or(0.0, |high| {
             (place_m.z - low.depth_m) / (high.depth_m - low.depth_m)
         });
-        let doubt_between = low.doubt + high.map_or(0.0, |high| t * (high.doubt - low.doubt));
+        let between =
+            |of: fn(&DepthKnot) -> f64| of(low) + high.map_or(0.0, |high| t * (of(high) - of(low)));
+        let doubt_between = between(|knot| knot.doubt);
         let share = [0, 1].map(|axis| shares(place_m[axis] - self.node_m[axis], self.edge_m[axis]));
         let [[x, dx, off_x, doff_x], [y, dy, off_y, doff_y]] = share;
         let beyond = high.map_or(place_m.z / low.depth_m.max(first.depth_m) - 1.0, |_| 0.0);
@@ -216,6 +235,7 @@ impl DepthMap {
             slopes: Vec3::new(by_x, by_y, mean(1)),
             curvature_pm: mean(2),
             doubt,
+            contact_share: between(|knot| knot.contact_share),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! unit of summation, see [`super::chunks`].
 
 use super::cells::{Cells, Field, Run};
-use super::viscous::{MEMORY_LEN, Viscous};
+use super::viscous::Viscous;
 use std::ops::Range;
 
 /// Planes that step together.
@@ -114,11 +114,7 @@ impl Motion {
             f: zero(),
             viscous_memory: vec![
                 vec![0.0; grid.mass.len()];
-                if grid.viscous.is_some() {
-                    MEMORY_LEN
-                } else {
-                    0
-                }
+                grid.viscous.as_ref().map_or(0, Viscous::memory_len)
             ],
         }
     }

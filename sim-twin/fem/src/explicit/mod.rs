@@ -25,6 +25,7 @@ mod cells;
 mod cholesky;
 mod chunks;
 mod collapse;
+mod contact_lag;
 mod coupled_inertia;
 mod depth_map;
 mod edit;
@@ -51,6 +52,7 @@ mod viscous;
 use crate::FallbackPredictor;
 use build::{CLASSES, Model};
 use chunks::ChunkScratch;
+use contact_lag::{LagForce, MappedContact};
 pub use coupled_inertia::StiffCellMethod;
 use coupled_inertia::{CoupledInertia, CoupledScratch};
 pub use depth_map::{DepthKnot, DepthMap, LEFT_AT_EDGE, PLACES};
@@ -213,6 +215,9 @@ pub struct ExplicitTissue {
     tool_contacts: [ToolContact; BODIES],
     /// Mean force and torque on each tool body over the tick, without units.
     mean: [(Vec3, Vec3); BODIES],
+    /// Contact with the depth map, and the force that its lag adds, by body.
+    mapped_contacts: [MappedContact; BODIES],
+    lag_forces: [LagForce; BODIES],
     surface: ViewSurface,
     surface_m: Vec<Vec3>,
     /// Largest displacement of a node of the top.
@@ -259,7 +264,7 @@ impl ViewSurface {
 
 impl ExplicitTissue {
     /// Constructs a tissue at rest from cells by grid, x fastest. Cells that a finer grid replaces are
-    /// ignored; they keep the indices equal to those of the grid. The branch of a viscous cell keeps its
+    /// ignored; they keep the indices equal to those of the grid. The branches of a viscous cell keep their
     /// stiffness when an edit changes that of its cell.
     ///
     /// # Errors
@@ -295,6 +300,8 @@ impl ExplicitTissue {
             near: [(); BODIES].map(|()| Vec::with_capacity(faces)),
             tool_contacts: [ToolContact::default(); BODIES],
             mean: [(Vec3::zeros(), Vec3::zeros()); BODIES],
+            mapped_contacts: [MappedContact::default(); BODIES],
+            lag_forces: [LagForce::default(); BODIES],
             surface_m: surface.rest_m.clone(),
             top_displacement_max: 0.0,
             extrapolator: ReactionExtrapolator::default(),

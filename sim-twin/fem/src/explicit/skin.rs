@@ -16,6 +16,7 @@
 //! is a non-local law (Oden and Martins 1985); it slides steadily up to a coefficient of about 0.5.
 
 use super::ExplicitParams;
+use super::contact_lag::ContactViscosity;
 use super::face_points::{
     FACES_PER_BATCH, FaceBatch, FaceLoads, RulePoint, from_axis, gauss_rule, press_faces, square,
 };
@@ -145,16 +146,15 @@ pub(super) struct TouchedFace {
 pub(super) struct Skin {
     pub(super) faces: Vec<Face>,
     pub(super) rule: Vec<RulePoint>,
+    /// Viscosity of the cells below the faces.
+    pub(super) viscosity: ContactViscosity,
 }
 
 impl Skin {
     pub(super) fn new(materials: &CellMaterials, grids: &[Grid]) -> Self {
         let (nested, cell_materials, params) =
             (materials.nested, materials.cell_materials, materials.params);
-        let mut skin = Self {
-            faces: Vec::new(),
-            rule: gauss_rule(),
-        };
+        let (mut faces, mut below) = (Vec::new(), Vec::new());
         for (index, level) in nested.levels.iter().enumerate() {
             let (grid, [nx, ny, nz]) = (&grids[index], level.cells);
             for j in 0..ny {
@@ -164,13 +164,18 @@ impl Skin {
                     if level.is_replaced(place) || !on_top {
                         continue;
                     }
-                    let moduli = &cell_materials[index][i + nx * (j + ny * (nz - 1))].moduli;
-                    let mu = moduli.mu_pa / materials.scale.stress_pa;
-                    skin.faces.push(face(index, grid, [i, j, nz], mu, params));
+                    let cell = &cell_materials[index][i + nx * (j + ny * (nz - 1))];
+                    let mu = cell.moduli.mu_pa / materials.scale.stress_pa;
+                    faces.push(face(index, grid, [i, j, nz], mu, params));
+                    below.push(cell);
                 }
             }
         }
-        skin
+        Self {
+            faces,
+            rule: gauss_rule(),
+            viscosity: ContactViscosity::mean(below.into_iter()),
+        }
     }
 
     /// Lists the faces that the tool can reach within a displacement `reach`, if no node of the top is

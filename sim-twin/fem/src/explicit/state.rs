@@ -1,6 +1,7 @@
 //! State of an explicit tissue: the content of a snapshot.
 
 use super::build::Model;
+use super::contact_lag::ContactLag;
 use super::friction::FrictionSpring;
 use super::grid::Motion;
 use palpate_twin::Vec3;
@@ -28,6 +29,7 @@ pub(super) struct ToolState {
     pub(super) impulse: [f64; 3],
     pub(super) angular_impulse: [f64; 3],
     pub(super) friction_spring: FrictionSpring,
+    pub(super) contact_lag: ContactLag,
     pub(super) energy_j: f64,
 }
 
@@ -43,7 +45,8 @@ impl ToolState {
     }
 }
 
-snapshot_parts!(ToolState: radius_m, stiffness_npm, friction_spring.stiffness, friction_spring.dissipated, energy_j, position_m, shaft_m, impulse, angular_impulse,
+snapshot_parts!(ToolState: radius_m, stiffness_npm, friction_spring.stiffness, friction_spring.dissipated, contact_lag.force, contact_lag.branches, contact_lag.slope,
+    contact_lag.energy, energy_j, position_m, shaft_m, impulse, angular_impulse,
     friction_spring.extension, present, expelled, jaw);
 
 /// Complete state of a tissue between ticks.
@@ -93,6 +96,7 @@ impl State {
         for tool in &mut self.tools {
             (tool.impulse, tool.angular_impulse, tool.energy_j) = ([0.0; 3], [0.0; 3], 0.0);
             tool.friction_spring = FrictionSpring::default();
+            tool.contact_lag = ContactLag::default();
         }
         (self.stale, self.settled) = (true, true);
     }

@@ -9,6 +9,7 @@
 use super::ExplicitTissue;
 use super::build::Model;
 use super::cells::PassTotals;
+use super::contact_lag::{BodyTick, ContactLag, LagForce, MappedContact};
 use super::depth_map::{DepthMap, SPREAD};
 use super::estimate::TouchEstimate;
 use super::friction;
@@ -55,14 +56,16 @@ impl ExplicitTissue {
     /// Advances the tissue by one tick of [`palpate_twin::Tissue::step`]; tools that the depth map is for are where it
     /// places them in the model.
     pub(super) fn advance_mapped(&mut self, tools: &[Tool], dt_s: f64, reactions: &mut [Reaction]) {
+        self.mapped_contacts = [MappedContact::default(); BODIES];
         let map = self.depth_map.clone();
         let (Some(map), Some(first)) = (map, tools.first()) else {
             return self.advance(tools, dt_s, reactions);
         };
         let top_m = self.model.origin_m.z + self.model.top() * self.model.length_m;
         let mut moved = [*first; TOOLS];
-        for (moved, tool) in moved.iter_mut().zip(tools) {
+        for (index, (moved, tool)) in moved.iter_mut().zip(tools).enumerate() {
             *moved = map.in_model(tool, top_m);
+            self.mapped_contacts[index] = map.contact(tool, top_m);
         }
         let continues: [bool; TOOLS] =
             std::array::from_fn(|index| self.state.tools[index].continues_as(&moved[index]));
@@ -238,6 +241,7 @@ impl ExplicitTissue {
             if !unchanged {
                 // its energy is still stored in the slot, which `recompute_forces` compares with
                 slot.friction_spring = friction::FrictionSpring::default();
+                slot.contact_lag = ContactLag::default();
             }
             (slot.present, slot.expelled) = (true, false);
             slot.position_m = tool.position_m;
@@ -278,7 +282,8 @@ impl ExplicitTissue {
                 motions,
                 contact,
             );
-            let energy_j = (contact.energy + tool.friction_spring.energy()) * self.model.energy_j();
+            let kept = tool.friction_spring.energy() + tool.contact_lag.energy;
+            let energy_j = (contact.energy + kept) * self.model.energy_j();
             balance.tool_work_j += energy_j - tool.energy_j;
             balance.contact_j += energy_j - tool.energy_j;
             tool.energy_j = energy_j;
@@ -412,8 +417,29 @@ impl ExplicitTissue {
         self.tool_contacts = contacts;
         let mean = 1.0 / f64::from(plan.substeps);
         self.mean = sums.map(|sum| (sum[0] * mean, sum[1] * mean));
+        self.lag_contacts(paths, plan);
         let damping_factor = self.model.damping_factor(plan);
         self.update_energy_balance(paths, dissipated, totals.energy, damping_factor);
+    }
+
+    /// Advances the lags of the contacts, in viscous tissue.
+    fn lag_contacts(&mut self, paths: &[Option<ToolPath>; BODIES], plan: &Plan) {
+        let viscosity = &self.model.skin.viscosity;
+        if viscosity.is_elastic() {
+            return;
+        }
+        for (index, path) in paths.iter().enumerate() {
+            self.lag_forces[index] = path.as_ref().map_or(LagForce::default(), |path| {
+                let tick = BodyTick {
+                    dt_s: plan.dt * f64::from(plan.substeps) * self.model.time_s,
+                    displacement: path.displacement,
+                    mean: self.mean[index].0,
+                };
+                let (mapped, contact) = (self.mapped_contacts[index], &self.tool_contacts[index]);
+                let lag = &mut self.state.tools[index].contact_lag;
+                lag.advance(viscosity, mapped, contact, &tick)
+            });
+        }
     }
 
     fn update_energy_balance(
@@ -434,14 +460,16 @@ impl ExplicitTissue {
         for (index, tool) in self.state.tools.iter_mut().enumerate() {
             if let Some(path) = &paths[index] {
                 let (force, torque) = self.mean[index];
-                balance.tool_work_j -=
-                    (force.dot(&path.displacement) + torque.dot(&path.turn())) * unit_j;
+                let lag = &self.lag_forces[index];
+                balance.tool_work_j +=
+                    (lag.work - force.dot(&path.displacement) - torque.dot(&path.turn())) * unit_j;
+                balance.dissipated_j += lag.dissipated * unit_j;
             }
             let contact = &self.tool_contacts[index];
             (tool.impulse, tool.angular_impulse) = (contact.impulse, contact.angular_impulse);
-            let spring_energy = tool.friction_spring.energy();
+            let kept = tool.friction_spring.energy() + tool.contact_lag.energy;
             balance.dissipated_j += std::mem::take(&mut tool.friction_spring.dissipated) * unit_j;
-            tool.energy_j = (contact.energy + spring_energy) * unit_j;
+            tool.energy_j = (contact.energy + kept) * unit_j;
             balance.contact_j += tool.energy_j;
         }
     }
@@ -466,6 +494,11 @@ impl ExplicitTissue {
     fn body_reaction(&self, index: usize, paths: &[Option<ToolPath>; BODIES]) -> Reaction {
         let (model, length_m) = (&self.model, self.model.length_m);
         let ((force, torque), contact) = (self.mean[index], &self.tool_contacts[index]);
+        // zero would change the sign of a zero
+        let force = match self.model.skin.viscosity.is_elastic() {
+            true => force,
+            false => force + self.lag_forces[index].force,
+        };
         let size = force.norm();
         let Some(path) = paths[index].filter(|_| size > 0.0 && size.is_finite()) else {
             return Reaction::default();

@@ -1,28 +1,28 @@
-//! Viscous parts of cells: a dashpot parallel to the law and one relaxing branch, at the centre.
+//! Viscous parts of cells: a dashpot parallel to the law and relaxing branches, at the centre and in the hourglass modes.
 //!
 //! Source: [`palpate_twin::law::viscous`] for the laws, both in the Green strain `E`. The dashpot stress
-//! follows the strain rate, and acts on the hourglass modes too. The branch, deviatoric only, follows its remaining
-//! stress (trapezoidal rule, which dissipates at every step and time constant). Rates refer to the time since the last
+//! follows the strain rate. A branch, deviatoric only, is a spring in series with a dashpot; it follows the strain of its
+//! spring (trapezoidal rule, which dissipates at every step and time constant). Both act on the hourglass modes with the
+//! share that the elastic mode has of the shear modulus. Rates refer to the time since the last
 //! forces of a cell, so its memory is `E` at that time. The viscous cells have a separate pass after that of their law:
-//! elastic cells cost nothing more, viscous ones about twice as much (see the bench `explicit`).
+//! elastic cells cost nothing more, those with one branch about twice as much (see the bench `explicit`).
 //!
-//! Heat is that of the strain rates when forces are computed, and of the branch by the trapezoidal rule: `r
-//! (h0 + h1)^2 / (4 k)`, with `r` the step over the time constant, `h` the branch stress and `k` its
-//! stiffness.
+//! Heat is that of the strain rates when forces are computed, and of a branch by the trapezoidal rule: `r k
+//! (y0 + y1)^2 / 4`, with `r` the step over the time constant, `y` the strain of its spring and `k` its stiffness.
 
-use super::cells::{
-    Buffer, Cells, Field, ForcePass, ForceTarget, RUN_MAX, corners, modes, row, scatter,
-};
+use super::cells::{Buffer, Field, ForcePass, ForceTarget, RUN_MAX, corners, modes, row, scatter};
 use super::material::Scale;
 use super::simd::SIMD_WIDTH;
 use multiversion::multiversion;
 use palpate_twin::law::Real;
 use palpate_twin::law::Viscosity;
 
-/// Numbers in the memory of a cell at its centre: its strain, then the stress of its branch.
-const CENTRE_LEN: usize = 12;
-/// Numbers in the memory of a cell: those at its centre, then its hourglass modes by component.
-pub(super) const MEMORY_LEN: usize = CENTRE_LEN + 12;
+/// Numbers of a shape: six components of a strain, then the hourglass modes by component.
+const SHAPE_LEN: usize = STRAIN_LEN + 12;
+const STRAIN_LEN: usize = 6;
+
+/// Block of cells, by number of their shapes.
+type Shapes = [[f32; SIMD_WIDTH]; SHAPE_LEN];
 
 /// Viscous parameters of the cells of a grid, in internal units times volume.
 #[derive(Debug, Clone)]
@@ -31,9 +31,15 @@ pub(super) struct Viscous {
     pub(super) shear: Field,
     /// Bulk viscosity.
     bulk: Field,
-    /// Stiffness of the branch, twice its shear modulus, and its inverse.
-    pub(super) branch: Field,
-    branch_compliance: Field,
+    /// As many branches as the cell with the most has.
+    pub(super) branches: Vec<Branch>,
+}
+
+/// One branch of the cells of a grid.
+#[derive(Debug, Clone)]
+pub(super) struct Branch {
+    /// Twice its shear modulus; zero for a cell without it.
+    pub(super) stiffness: Field,
     /// Inverse of its time constant.
     rate: Field,
 }
@@ -56,14 +62,16 @@ impl Heat {
 
 impl Viscous {
     pub(super) fn new(length: usize) -> Self {
-        let field = || vec![0.0; length];
         Self {
-            shear: field(),
-            bulk: field(),
-            branch: field(),
-            branch_compliance: field(),
-            rate: field(),
+            shear: vec![0.0; length],
+            bulk: vec![0.0; length],
+            branches: Vec::new(),
         }
+    }
+
+    /// Numbers in the memory of a cell: its last shape, then those of the springs of its branches.
+    pub(super) fn memory_len(&self) -> usize {
+        SHAPE_LEN * (1 + self.branches.len())
     }
 
     /// Sets the viscosity of a cell with a volume and shear modulus.
@@ -75,36 +83,29 @@ impl Viscous {
         mu: f64,
         scale: &Scale,
     ) {
-        let time_s = scale.time_s();
+        let (time_s, length) = (scale.time_s(), self.shear.len());
         let unit_pas = scale.stress_pa * time_s / volume;
         self.shear[at] = f32::of(2.0 * viscosity.shear_pas / unit_pas);
         self.bulk[at] = f32::of(viscosity.bulk_pas / unit_pas);
-        if viscosity.share > 0.0 {
-            let stiffness = 2.0 * mu * viscosity.share * volume;
-            self.branch[at] = f32::of(stiffness);
-            self.branch_compliance[at] = f32::of(1.0 / stiffness);
-            self.rate[at] = f32::of(time_s / viscosity.time_s);
+        for (index, own) in viscosity.used().enumerate() {
+            if index == self.branches.len() {
+                self.branches.push(Branch {
+                    stiffness: vec![0.0; length],
+                    rate: vec![0.0; length],
+                });
+            }
+            self.branches[index].stiffness[at] = f32::of(2.0 * mu * own.share * volume);
+            self.branches[index].rate[at] = f32::of(time_s / own.time_s);
         }
-    }
-
-    /// Returns the fields of [`CellViscosity`].
-    #[inline(always)]
-    fn fields(&self) -> [&Field; 5] {
-        let Self {
-            shear,
-            bulk,
-            branch,
-            branch_compliance,
-            rate,
-        } = self;
-        [shear, bulk, branch, branch_compliance, rate]
     }
 
     /// True if any cell of a SIMD block is viscous.
     pub(super) fn any(&self, start: usize) -> bool {
         let lanes = start..start + SIMD_WIDTH;
-        [&self.shear, &self.bulk, &self.branch]
-            .iter()
+        let branches = self.branches.iter().map(|branch| &branch.stiffness);
+        [&self.shear, &self.bulk]
+            .into_iter()
+            .chain(branches)
             .any(|field| field[lanes.clone()].iter().any(|&x| x > 0.0))
     }
 }
@@ -116,111 +117,121 @@ const PLACES: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1,
 /// Component of a symmetric matrix by row and column.
 const INDEX: [[usize; 3]; 3] = [[0, 3, 4], [3, 1, 5], [4, 5, 2]];
 
-/// Twice the shear viscosity, bulk viscosity, stiffness of the branch, its inverse, its rate.
-type CellViscosity = [f32; 5];
-
-/// Returns the stress at the displacement gradient `h` in column-major order, the new memory, the dissipated
-/// and the stored energy.
+/// Displacement gradient in column-major order, and the shape, of one cell with the displacements `x` of its corners.
 #[inline(always)]
-fn viscous_stress(
-    h: [f32; 9],
-    memory: &[f32; MEMORY_LEN],
-    own: CellViscosity,
-    dt: f32,
-    inverse: f32,
-) -> ([f32; 9], [f32; MEMORY_LEN], f32, f32) {
-    let [shear, bulk, branch, branch_compliance, rate] = own;
-    let (mut now, mut change) = ([0.0; MEMORY_LEN], [0.0; 6]);
+fn shape(x: [[f32; 8]; 3], slope: [f32; 3]) -> ([f32; 9], [f32; SHAPE_LEN]) {
+    let (mut h, mut now) = ([0.0; 9], [0.0; SHAPE_LEN]);
+    for i in 0..3 {
+        let (linear, hourglass) = modes(x[i]);
+        for axis in 0..3 {
+            h[3 * axis + i] = linear[axis] * slope[axis];
+        }
+        for m in 0..4 {
+            now[STRAIN_LEN + 4 * i + m] = hourglass[m];
+        }
+    }
     for (c, (a, b)) in PLACES.into_iter().enumerate() {
         let mut twice = h[3 * a + b] + h[3 * b + a];
         for i in 0..3 {
             twice = h[3 * a + i].mul_add(h[3 * b + i], twice);
         }
         now[c] = 0.5 * twice;
-        change[c] = now[c] - memory[c];
     }
-    let trace = change[0] + change[1] + change[2];
-    let ratio = dt * rate;
-    let gain = 1.0 / 0.5f32.mul_add(ratio, 1.0);
-    let decay = (-0.5f32).mul_add(ratio, 1.0) * gain;
-    let (mut stress, mut dissipated, mut stored) = ([0.0; 6], 0.0, 0.0);
-    for c in 0..6 {
-        let round = if c < 3 { trace } else { 0.0 };
-        let shape = change[c] - round * (1.0 / 3.0);
-        let viscous = (shear * shape + bulk * round) * inverse;
-        let (old, new) = (memory[6 + c], decay * memory[6 + c] + gain * branch * shape);
-        now[6 + c] = new;
-        stress[c] = viscous + new;
-        let sum_stress = old + new;
-        dissipated += PRODUCT_WEIGHTS[c]
-            * (viscous * change[c] + 0.25 * ratio * branch_compliance * sum_stress * sum_stress);
-        stored += PRODUCT_WEIGHTS[c] * 0.5 * branch_compliance * new * new;
-    }
-    let mut out = [0.0; 9];
-    for axis in 0..3 {
-        for i in 0..3 {
-            let mut sum = stress[INDEX[i][axis]];
-            for b in 0..3 {
-                sum = h[3 * b + i].mul_add(stress[INDEX[b][axis]], sum);
-            }
-            out[3 * axis + i] = sum;
-        }
-    }
-    (out, now, dissipated, stored)
+    (h, now)
 }
 
-/// Time since the last forces, its inverse (0 if no time has passed), and the weight of the forces.
-#[derive(Debug, Clone, Copy)]
-struct ElapsedTime {
-    dt: f32,
-    inverse: f32,
-    weight: f32,
-}
-
-/// Returns the forces of one cell by component and corner, its new memory, the dissipated and the stored
-/// energy.
+/// Weight of a number of a shape in a product, and its stiffness over twice the shear modulus.
 #[inline(always)]
-fn cell(
-    x: [[f32; 8]; 3],
-    memory: [f32; MEMORY_LEN],
-    own: CellViscosity,
-    cells: &Cells,
-    elapsed: ElapsedTime,
-) -> ([[f32; 8]; 3], [f32; MEMORY_LEN], f32, f32) {
-    let s = cells.slope;
-    let (mut gradient, mut hourglass) = ([0.0; 9], [[0.0; 4]; 3]);
-    for i in 0..3 {
-        let linear;
-        (linear, hourglass[i]) = modes(x[i]);
-        for axis in 0..3 {
-            gradient[3 * axis + i] = linear[axis] * s[axis];
-        }
+fn weights(c: usize, hourglass: &[f32; 4]) -> (f32, f32) {
+    match c.checked_sub(STRAIN_LEN) {
+        None => (PRODUCT_WEIGHTS[c], 1.0),
+        Some(mode) => (1.0, 0.5 * hourglass[mode % 4]),
     }
-    let ElapsedTime {
-        dt,
-        inverse,
-        weight,
-    } = elapsed;
-    let (stress, mut now, mut dissipated, stored) =
-        viscous_stress(gradient, &memory, own, dt, inverse);
+}
+
+/// Replaces the change of a shape by its deviator; returns the forces of the dashpots and their heat.
+#[inline(always)]
+fn dashpot(
+    change: &mut [f32; SHAPE_LEN],
+    own: [f32; 2],
+    hourglass: &[f32; 4],
+    inverse: f32,
+) -> ([f32; SHAPE_LEN], f32) {
+    let [shear, bulk] = own;
+    let trace = change[0] + change[1] + change[2];
+    let (mut forces, mut dissipated) = ([0.0; SHAPE_LEN], 0.0);
+    for c in 0..SHAPE_LEN {
+        let (weight, part) = weights(c, hourglass);
+        let (round, whole) = (if c < 3 { trace } else { 0.0 }, change[c]);
+        change[c] = whole - round * (1.0 / 3.0);
+        forces[c] = (shear * part * change[c] + bulk * round) * inverse;
+        dissipated += weight * forces[c] * whole;
+    }
+    (forces, dissipated)
+}
+
+/// Forces on the corners of one cell by component.
+#[inline(always)]
+fn corner_forces(
+    h: &[f32; 9],
+    forces: &[f32; SHAPE_LEN],
+    slope: [f32; 3],
+    weight: f32,
+) -> [[f32; 8]; 3] {
     let mut out = [[0.0; 8]; 3];
     for i in 0..3 {
         let (mut pulled, mut bent) = ([0.0; 3], [0.0; 4]);
         for axis in 0..3 {
-            pulled[axis] = stress[3 * axis + i] * s[axis] * weight;
+            let mut sum = forces[INDEX[i][axis]];
+            for b in 0..3 {
+                sum = h[3 * b + i].mul_add(forces[INDEX[b][axis]], sum);
+            }
+            pulled[axis] = sum * slope[axis] * weight;
         }
         for m in 0..4 {
-            let at = CENTRE_LEN + 4 * i + m;
-            now[at] = hourglass[i][m];
-            let change = hourglass[i][m] - memory[at];
-            // the dashpot has the share of the shear viscosity that the elastic mode has of the shear modulus
-            let force = 0.5 * own[0] * cells.hourglass[m] * change * inverse;
-            dissipated += force * change;
-            bent[m] = force * weight;
+            bent[m] = forces[STRAIN_LEN + 4 * i + m] * weight;
         }
         out[i] = corners(pulled, bent);
     }
-    (out, now, dissipated, stored)
+    out
+}
+
+/// Block of cells between the forces of their dashpots and those on their corners.
+struct Block {
+    gradient: [[f32; SIMD_WIDTH]; 9],
+    change: Shapes,
+    forces: Shapes,
+    dissipated: [f32; SIMD_WIDTH],
+    stored: [f32; SIMD_WIDTH],
+}
+
+impl Block {
+    /// Adds the forces of a branch, and advances the shape of its spring.
+    #[inline(always)]
+    fn add_branch(
+        &mut self,
+        spring: &mut Shapes,
+        own: [&[f32; SIMD_WIDTH]; 2],
+        hourglass: &[f32; 4],
+        dt: f32,
+    ) {
+        let [stiffness, rate] = own;
+        for l in 0..SIMD_WIDTH {
+            let ratio = dt * rate[l];
+            let gain = 1.0 / 0.5f32.mul_add(ratio, 1.0);
+            let decay = (-0.5f32).mul_add(ratio, 1.0) * gain;
+            for c in 0..SHAPE_LEN {
+                let (weight, part) = weights(c, hourglass);
+                let (own, old) = (stiffness[l] * part, spring[c][l]);
+                let new = decay * old + gain * self.change[c][l];
+                spring[c][l] = new;
+                self.forces[c][l] += own * new;
+                let sum = old + new;
+                self.dissipated[l] += weight * own * (0.25 * ratio) * sum * sum;
+                self.stored[l] += weight * own * 0.5 * new * new;
+            }
+        }
+    }
 }
 
 /// Pass over viscous cells.
@@ -231,7 +242,68 @@ pub(super) struct ViscousPass<'a> {
     pub(super) dt: f32,
 }
 
-/// Subtracts the forces of viscous cells from the impulses; `memory_fields` has [`MEMORY_LEN`] fields.
+/// Returns the block of cells at `at` with the forces of their dashpots, and stores their shapes in the memory.
+#[inline(always)]
+fn begin_block(
+    viscous_pass: &ViscousPass,
+    at: usize,
+    inverse: f32,
+    memory_fields: &mut [Field],
+) -> Block {
+    let ViscousPass { pass, viscous, .. } = viscous_pass;
+    let cells = pass.cells;
+    let mut x = [[[0.0_f32; SIMD_WIDTH]; 8]; 3];
+    for (x, u) in x.iter_mut().zip(pass.u) {
+        for (x, corner) in x.iter_mut().zip(cells.corners) {
+            *x = *row(u, at + corner);
+        }
+    }
+    let own = [&viscous.shear, &viscous.bulk].map(|field| *row(field, at));
+    let mut memory = load(memory_fields, at);
+    let mut block = Block {
+        gradient: [[0.0; SIMD_WIDTH]; 9],
+        change: [[0.0; SIMD_WIDTH]; SHAPE_LEN],
+        forces: [[0.0; SIMD_WIDTH]; SHAPE_LEN],
+        dissipated: [0.0; SIMD_WIDTH],
+        stored: [0.0; SIMD_WIDTH],
+    };
+    for l in 0..SIMD_WIDTH {
+        let displacements = std::array::from_fn(|i| std::array::from_fn(|a| x[i][a][l]));
+        let (gradient, now) = shape(displacements, cells.slope);
+        let mut change = std::array::from_fn(|c| now[c] - memory[c][l]);
+        let own = own.map(|row| row[l]);
+        let (forces, heat) = dashpot(&mut change, own, &cells.hourglass, inverse);
+        for c in 0..9 {
+            block.gradient[c][l] = gradient[c];
+        }
+        for c in 0..SHAPE_LEN {
+            memory[c][l] = now[c];
+            block.change[c][l] = change[c];
+            block.forces[c][l] = forces[c];
+        }
+        block.dissipated[l] = heat;
+    }
+    store(memory_fields, at, &memory);
+    block
+}
+
+#[inline(always)]
+fn load(fields: &[Field], at: usize) -> Shapes {
+    let mut shapes = [[0.0; SIMD_WIDTH]; SHAPE_LEN];
+    for (shape, field) in shapes.iter_mut().zip(fields) {
+        *shape = *row(field, at);
+    }
+    shapes
+}
+
+#[inline(always)]
+fn store(fields: &mut [Field], at: usize, shapes: &Shapes) {
+    for (shape, field) in shapes.iter().zip(fields) {
+        field[at..at + SIMD_WIDTH].copy_from_slice(shape);
+    }
+}
+
+/// Subtracts the forces of viscous cells from the impulses; `memory_fields` has [`Viscous::memory_len`] fields.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+fma", "x86_64+avx2+fma"))]
 pub(super) fn add_viscous_forces(
     viscous_pass: &ViscousPass,
@@ -239,55 +311,35 @@ pub(super) fn add_viscous_forces(
     target: &mut ForceTarget,
     buffer: &mut Buffer,
 ) -> Heat {
-    let ViscousPass { pass, viscous, dt } = *viscous_pass;
-    let ForcePass {
-        cells,
-        runs,
-        weight,
-        u,
-        ..
-    } = pass;
-    let elapsed = ElapsedTime {
-        dt,
-        inverse: if dt > 0.0 { 1.0 / dt } else { 0.0 },
-        weight,
-    };
+    let ViscousPass { pass, viscous, dt } = viscous_pass;
+    let (cells, weight) = (pass.cells, pass.weight);
+    let inverse = if *dt > 0.0 { 1.0 / dt } else { 0.0 };
+    let (last, springs) = memory_fields.split_at_mut(SHAPE_LEN);
     let mut sums = Heat::default();
-    for &(start, length) in runs {
+    for &(start, length) in pass.runs {
         let (mut dissipated, mut stored) = ([0.0_f32; SIMD_WIDTH], [0.0_f32; SIMD_WIDTH]);
         for first in (0..length.min(RUN_MAX)).step_by(SIMD_WIDTH) {
             let at = start + first;
-            let mut x = [[[0.0_f32; SIMD_WIDTH]; 8]; 3];
-            for (x, u) in x.iter_mut().zip(u) {
-                for (x, corner) in x.iter_mut().zip(cells.corners) {
-                    *x = *row(u, at + corner);
-                }
-            }
-            let own = viscous.fields().map(|field| *row(field, at));
-            let mut memory = [[0.0_f32; SIMD_WIDTH]; MEMORY_LEN];
-            for (memory, field) in memory.iter_mut().zip(&*memory_fields) {
-                *memory = *row(field, at);
+            let mut block = begin_block(viscous_pass, at, inverse, last);
+            let branches = viscous.branches.iter();
+            for (branch, fields) in branches.zip(springs.chunks_exact_mut(SHAPE_LEN)) {
+                let mut spring = load(fields, at);
+                let own = [row(&branch.stiffness, at), row(&branch.rate, at)];
+                block.add_branch(&mut spring, own, &cells.hourglass, *dt);
+                store(fields, at, &spring);
             }
             let mut out = [[[0.0_f32; SIMD_WIDTH]; 8]; 3];
             for l in 0..SIMD_WIDTH {
-                let displacements = std::array::from_fn(|i| std::array::from_fn(|a| x[i][a][l]));
-                let old_memory = std::array::from_fn(|c| memory[c][l]);
-                let own = std::array::from_fn(|c| own[c][l]);
-                let (forces, now, heat, energy) =
-                    cell(displacements, old_memory, own, cells, elapsed);
-                for c in 0..MEMORY_LEN {
-                    memory[c][l] = now[c];
-                }
+                let h = std::array::from_fn(|c| block.gradient[c][l]);
+                let forces = std::array::from_fn(|c| block.forces[c][l]);
+                let corners = corner_forces(&h, &forces, cells.slope, weight);
                 for i in 0..3 {
                     for a in 0..8 {
-                        out[i][a][l] = forces[i][a];
+                        out[i][a][l] = corners[i][a];
                     }
                 }
-                dissipated[l] += heat;
-                stored[l] += energy;
-            }
-            for (memory, field) in memory.iter().zip(&mut *memory_fields) {
-                field[at..at + SIMD_WIDTH].copy_from_slice(memory);
+                dissipated[l] += block.dissipated[l];
+                stored[l] += block.stored[l];
             }
             buffer.set(first, &out);
         }

@@ -237,15 +237,16 @@ impl Model {
                         bulk: 0.0,
                     },
                     bulk: viscosity.bulk_pas * scale,
-                    branch: viscosity.branch(0.0),
+                    series: viscosity.series(0.0),
                 });
             }
             own.material = Some(index);
             own.shear = 2.0 * moduli.mu_pa / self.stress_pa;
             own.memory = self.memories;
-            if viscosity.share > 0.0 {
+            let share = viscosity.share();
+            if share > 0.0 {
                 self.memories += P;
-                let elastic_fraction = 1.0 - viscosity.share;
+                let elastic_fraction = 1.0 - share;
                 let (mu_pa, bulk_pa) = (moduli.mu_pa * elastic_fraction, moduli.bulk_pa());
                 let elastic_moduli = Moduli::from_bulk(mu_pa, bulk_pa).scaled(1.0 / self.stress_pa);
                 own.law = own.law.with_moduli(elastic_moduli);

@@ -11,7 +11,7 @@ use crate::element::{
 };
 use nalgebra::Matrix3;
 use palpate_twin::Vec3;
-use palpate_twin::law::viscous::{KelvinVoigt, PronyBranch, ViscousState};
+use palpate_twin::law::viscous::{KelvinVoigt, PronySeries, ViscousState};
 use palpate_twin::law::{TangentMatrix, Viscosity};
 
 /// Viscous material.
@@ -22,8 +22,8 @@ pub(super) struct ViscousMaterial {
     pub(super) dashpot: KelvinVoigt,
     /// Bulk viscosity, without units.
     pub(super) bulk: f64,
-    /// Branch for the current step.
-    pub(super) branch: PronyBranch,
+    /// Branches for the current step.
+    pub(super) series: PronySeries,
 }
 
 /// Hexahedron, or tetrahedron with ten nodes.
@@ -107,7 +107,7 @@ impl PointStep<'_> {
 
     fn branches(&self) -> Matrix3<f64> {
         self.memory.map_or_else(Matrix3::zeros, |memory| {
-            self.material.branch.stress(memory, &self.elastic())
+            self.material.series.stress(memory, &self.elastic())
         })
     }
 
@@ -118,8 +118,8 @@ impl PointStep<'_> {
     fn potential(&self) -> f64 {
         let heat = self.material.dashpot.dissipation(&self.f0, &self.rate());
         let branches = self.memory.map_or(0.0, |memory| {
-            let branch = &self.material.branch;
-            branch.potential(memory, &self.elastic(), self.shear)
+            let series = &self.material.series;
+            series.potential(memory, &self.elastic(), self.shear)
         });
         0.5 * self.dt * heat + branches
     }
@@ -135,7 +135,7 @@ fn tangent(material: &ViscousMaterial, f: &Matrix3<f64>, dt: f64, shear: f64) ->
         let half = f.transpose() * df;
         let strain = deviator(&((half + half.transpose()) * 0.5));
         let change =
-            material.dashpot.stress(f, &(df / dt)) + f * strain * (material.branch.slope() * shear);
+            material.dashpot.stress(f, &(df / dt)) + f * strain * (material.series.slope() * shear);
         whole.column_mut(column).copy_from_slice(change.as_slice());
     }
     whole
@@ -190,7 +190,7 @@ impl<const N: usize, const P: usize> Cell<N, P> {
         point: usize,
         f1: Matrix3<f64>,
     ) -> PointStep<'a> {
-        let remembers = material.viscosity.share > 0.0;
+        let remembers = material.viscosity.share() > 0.0;
         PointStep {
             f0: self.gradient(point, begin.u),
             f1,
@@ -289,10 +289,10 @@ impl<const N: usize, const P: usize> Cell<N, P> {
             let square = way.transpose() * way;
             sum.numerical += weight * 0.5 * step.branches().dot(&square);
             let after = &mut memories[self.memory + point];
-            let (branch, shear) = (&material.branch, self.shear);
-            branch.advance(after, &step.elastic());
-            sum.physical += weight * branch.dissipation(before, after, shear);
-            sum.stored += weight * branch.energy(after, shear);
+            let (series, shear) = (&material.series, self.shear);
+            series.advance(after, &step.elastic());
+            sum.physical += weight * series.dissipation(before, after, shear);
+            sum.stored += weight * series.energy(after, shear);
         }
         sum
     }

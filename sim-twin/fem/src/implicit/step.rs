@@ -44,7 +44,7 @@ impl ImplicitTissue {
         let before = self.state.ledger;
         let paths = self.admit(tools);
         for material in &mut self.model.materials {
-            material.branch = material.viscosity.branch(dt_s);
+            material.series = material.viscosity.series(dt_s);
         }
         let (end, converged) = Solver {
             model: &self.model,

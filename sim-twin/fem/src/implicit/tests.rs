@@ -1,7 +1,7 @@
 use super::*;
 use crate::tests::{cell_materials, evenly_spaced};
 use palpate_geometry::mesh::hex::BlockSide;
-use palpate_twin::law::{Material, Moduli, Viscosity};
+use palpate_twin::law::{Material, Moduli, RelaxingShare, Viscosity};
 use palpate_twin::twin::TissueEnergy;
 
 impl ImplicitTissue {

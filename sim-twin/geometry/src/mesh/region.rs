@@ -6,7 +6,9 @@
 use crate::Defect;
 use crate::mesh::hex::{CORNERS, HexMesh};
 use palpate_twin::Vec3;
-use palpate_twin::law::{CellMaterial, Material, MixingRule, Moduli, Viscosity, mix_moduli};
+use palpate_twin::law::{
+    BRANCHES_MAX, CellMaterial, Material, MixingRule, Moduli, Viscosity, mix_moduli,
+};
 use palpate_twin::shape::RegionShape;
 
 /// Part of the tissue: its shape and its material.
@@ -78,21 +80,27 @@ impl RegionFractions {
     }
 
     /// Material of every cell: moduli by a mixing rule, mass and viscosity by volume, and relaxation times
-    /// for which a shared cell initially relaxes as fast as its parts.
+    /// for which a shared cell initially relaxes as fast as its parts, branch by branch.
     #[must_use]
     pub fn cell_materials(&self, regions: &[Region], mixing: MixingRule) -> Vec<CellMaterial> {
         let mean = |(cell, moduli)| {
-            let (mut density_kgpm3, mut viscosity, mut rate) = (0.0, Viscosity::NONE, 0.0);
+            let (mut density_kgpm3, mut viscosity) = (0.0, Viscosity::NONE);
+            let mut rates = [0.0; BRANCHES_MAX];
             for &(region, part) in self.in_cell(cell) {
                 let own = regions[region].material.cell_material();
                 density_kgpm3 += part * own.density_kgpm3;
                 viscosity.shear_pas += part * own.viscosity.shear_pas;
                 viscosity.bulk_pas += part * own.viscosity.bulk_pas;
-                viscosity.share += part * own.viscosity.share;
-                rate += part * own.viscosity.share / own.viscosity.time_s;
+                let pairs = viscosity.branches.iter_mut().zip(own.viscosity.used());
+                for ((mixed, branch), rate) in pairs.zip(&mut rates) {
+                    mixed.share += part * branch.share;
+                    *rate += part * branch.share / branch.time_s;
+                }
             }
-            if rate > 0.0 {
-                viscosity.time_s = viscosity.share / rate;
+            for (mixed, rate) in viscosity.branches.iter_mut().zip(rates) {
+                if rate > 0.0 {
+                    mixed.time_s = mixed.share / rate;
+                }
             }
             CellMaterial {
                 moduli,

@@ -11,7 +11,7 @@ use super::super::text::{DENSITY_KGPM3, YOUNG_PA, field_error, require_positive,
 use super::{Block, BlockSolver};
 use palpate_fem::explicit::{ExplicitParams, StiffCellMethod};
 use palpate_geometry::mesh::nested_grid::RefinementZone;
-use palpate_twin::law::{Material, MixingRule, Viscosity, tissue_library};
+use palpate_twin::law::{Material, MixingRule, RelaxingShare, Viscosity, tissue_library};
 
 /// Table `[block]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -61,6 +61,7 @@ struct MaterialText {
     bulk_viscosity_pas: Option<f64>,
     relaxing_share: Option<f64>,
     relaxing_time_s: Option<f64>,
+    relaxing: Option<Vec<[f64; 2]>>,
     law: Option<String>,
 }
 
@@ -119,20 +120,31 @@ impl MaterialText {
     }
 
     fn viscosity(&self, field: &str) -> Result<Viscosity, SceneError> {
-        let (share, time_s) = (self.relaxing_share, self.relaxing_time_s);
-        if share.is_some() != time_s.is_some() {
-            let expected = "both `relaxing_share` and `relaxing_time_s`, or neither";
-            return Err(field_error(
-                format!("{field}.relaxing_share"),
-                "alone",
-                expected,
-            ));
-        }
+        let alone = match (self.relaxing_share, self.relaxing_time_s) {
+            (Some(share), Some(time_s)) => vec![[share, time_s]],
+            (None, None) => Vec::new(),
+            _ => {
+                let expected = "both `relaxing_share` and `relaxing_time_s`, or neither";
+                let name = format!("{field}.relaxing_share");
+                return Err(field_error(name, "alone", expected));
+            }
+        };
+        let pairs = match &self.relaxing {
+            Some(_) if !alone.is_empty() => {
+                let expected = "either `relaxing` or `relaxing_share` with `relaxing_time_s`";
+                return Err(field_error(format!("{field}.relaxing"), "twice", expected));
+            }
+            Some(pairs) => pairs,
+            None => &alone,
+        };
+        let branches = pairs.iter();
+        let branches = branches.map(|&[share, time_s]| RelaxingShare { share, time_s });
+        let series = Viscosity::of_branches(&branches.collect::<Vec<_>>())
+            .map_err(|source| SceneError::in_field(&format!("{field}.relaxing"), source))?;
         Ok(Viscosity {
             shear_pas: self.shear_viscosity_pas.unwrap_or(0.0),
             bulk_pas: self.bulk_viscosity_pas.unwrap_or(0.0),
-            share: share.unwrap_or(0.0),
-            time_s: time_s.unwrap_or(Viscosity::NONE.time_s),
+            ..series
         })
     }
 }

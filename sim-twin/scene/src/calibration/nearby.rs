@@ -175,5 +175,6 @@ fn combined(a: &DepthKnot, b: &DepthKnot, with: impl Fn(f64, f64) -> f64) -> Dep
         model_m: all(a.model_m, b.model_m),
         slope: all(a.slope, b.slope),
         doubt: with(a.doubt, b.doubt),
+        contact_share: with(a.contact_share, b.contact_share),
     }
 }

@@ -45,6 +45,8 @@ pub(super) fn find(key: u64, scene: &Scene, half_m: [f64; 2]) -> Option<DepthMap
             model_m: std::array::from_fn(|at| row[model_from + at]),
             slope: std::array::from_fn(|at| row[slope_from + at]),
             doubt: row[ROW - 1],
+            // only scenes of elastic tissue have a shipped map
+            contact_share: 0.0,
         }
     };
     Some(DepthMap {

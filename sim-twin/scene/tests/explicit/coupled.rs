@@ -4,7 +4,7 @@ use super::*;
 use palpate_fem::explicit::{ExplicitParams, StiffCellMethod};
 use palpate_scene::{Block, SceneBody, load};
 use palpate_twin::Snapshot;
-use palpate_twin::law::{Material, Viscosity};
+use palpate_twin::law::{Material, RelaxingShare, Viscosity};
 
 fn block(name: &str) -> Block {
     match load(name).expect("a scene").body {
@@ -144,11 +144,14 @@ fn deep_presses_and_strokes_leave_stiff_layers_intact() {
 fn viscous_stiff_layers_stay_stable() {
     let block = block("layers-nodule");
     let (nested, mut stuff) = block.grids_and_materials().expect("it builds");
+    let branch = RelaxingShare {
+        share: 0.3,
+        time_s: 0.1,
+    };
     let viscosity = Viscosity {
         shear_pas: 0.5,
         bulk_pas: 0.5,
-        share: 0.3,
-        time_s: 0.1,
+        ..Viscosity::of_branches(&[branch]).expect("a branch")
     };
     for stuff in stuff.iter_mut().flatten() {
         stuff.viscosity = viscosity;

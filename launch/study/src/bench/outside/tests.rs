@@ -131,13 +131,14 @@ fn judge(is_chosen: impl Fn(&ReferenceCase) -> bool) {
 }
 
 /// Scenes that the suite presses; the others take a minute.
-const PRESSED: [&str; 6] = [
+const PRESSED: [&str; 7] = [
     "layered",
     "coarse-uniform",
     "soft-skin",
     "nearly-incompressible",
     "kelvin-voigt",
     "prony",
+    "prony-series",
 ];
 
 #[test]

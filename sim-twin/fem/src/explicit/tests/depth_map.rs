@@ -1,6 +1,7 @@
 //! Tests of the depth map: work, gradient and reach.
 
 use super::*;
+use palpate_twin::law::Viscosity;
 
 /// Map of a ball of 8 mm over the mesh of [`tissue`], with another depth over nodes than over faces.
 fn map(tissue: &ExplicitTissue) -> DepthMap {
@@ -9,6 +10,7 @@ fn map(tissue: &ExplicitTissue) -> DepthMap {
         model_m: stretch.map(|stretch| stretch * depth_m),
         slope: stretch,
         doubt: 0.02,
+        contact_share: 0.2,
     };
     let [wide_m, long_m, _] = tissue.model.grids[0]
         .edge
@@ -190,4 +192,26 @@ fn model_depth_is_that_of_the_knot_at_each_place_of_a_face() {
         let model_m = 8e-3 - map.in_model(&ball(at_m), 0.0).position_m.z;
         assert!((model_m - expected_m).abs() < 1e-9, "{x} {y}: {model_m}");
     }
+}
+
+#[test]
+fn lag_of_a_viscous_contact_adds_work_and_balances() {
+    let viscosity = Viscosity {
+        shear_pas: 5.0,
+        ..viscous::branch()
+    };
+    let work_j = |contact_share: f64| {
+        let plain = viscous::soft((8, 1), viscosity, &ExplicitParams::default());
+        let mut map = map(&plain);
+        for knot in &mut map.knots {
+            knot.contact_share = contact_share;
+        }
+        let (tissue, work_j) = roam(plain.with_depth_map(Arc::new(map)));
+        let balance = tissue.view().energy;
+        assert!((work_j / balance.tool_work_j - 1.0).abs() < 1e-9);
+        assert!(balance.residual_j.abs() < 0.01 * work_j, "{balance:?}");
+        work_j
+    };
+    let (with_j, without_j) = (work_j(0.2), work_j(0.0));
+    assert!(with_j > 1.05 * without_j, "{with_j} {without_j}");
 }

@@ -7,17 +7,28 @@ use super::*;
 use crate::implicit;
 use crate::implicit::ImplicitTissue;
 use crate::tests::cell_materials;
-use palpate_twin::law::{LawFamily, Viscosity};
+use palpate_twin::law::{LawFamily, RelaxingShare, Viscosity};
 
 const SHARE: f64 = 0.4;
 const TIME_S: f64 = 0.1;
-const BRANCH: Viscosity = Viscosity {
-    share: SHARE,
-    time_s: TIME_S,
-    ..Viscosity::NONE
-};
 
-fn soft(grids: (u32, usize), viscosity: Viscosity, params: &ExplicitParams) -> ExplicitTissue {
+/// Returns branches with their shares and times.
+fn series(pairs: &[(f64, f64)]) -> Viscosity {
+    let branches = pairs
+        .iter()
+        .map(|&(share, time_s)| RelaxingShare { share, time_s });
+    Viscosity::of_branches(&branches.collect::<Vec<_>>()).unwrap()
+}
+
+pub(super) fn branch() -> Viscosity {
+    series(&[(SHARE, TIME_S)])
+}
+
+pub(super) fn soft(
+    grids: (u32, usize),
+    viscosity: Viscosity,
+    params: &ExplicitParams,
+) -> ExplicitTissue {
     let nested = nested(0.1, grids, [0.0; 2]);
     let mut cell_materials = uniform_materials(&nested, 5e3);
     for cell_materials in cell_materials.iter_mut().flatten() {
@@ -61,7 +72,7 @@ fn sheared(tissue: &ExplicitTissue, shears: &[f64], dt: f32) -> Vec<(f64, viscou
 
 #[test]
 fn a_sheared_cell_relaxes_and_resists_as_its_law() {
-    let tissue = soft((1, 1), BRANCH, &ExplicitParams::default());
+    let tissue = soft((1, 1), branch(), &ExplicitParams::default());
     let model = &tissue.model;
     // a sudden shear, held for three time constants; a quarter of a face's force on every corner
     let (shear, dt) = (1e-2, TIME_S / model.time_s / 200.0);
@@ -169,12 +180,12 @@ fn a_held_press_relaxes_as_in_the_implicit_solver() {
         damping_per_s: 150.0,
         ..ExplicitParams::default()
     };
-    let mut tissue = soft((6, 1), BRANCH, &params);
+    let mut tissue = soft((6, 1), branch(), &params);
     let mesh = nested(0.1, (6, 1), [0.0; 2]).levels[0].mesh().unwrap();
     let cells = mesh.cells.len();
     let moduli = vec![Material::new(5e3, 0.45, 1e3).unwrap().moduli(); cells];
     let densities = vec![1e3; cells];
-    let cell_materials = cell_materials(&moduli, &densities, BRANCH);
+    let cell_materials = cell_materials(&moduli, &densities, branch());
     let implicit_params = implicit::ImplicitParams {
         damping_per_s: 150.0,
         contact_stiffness: 40.0,
@@ -215,12 +226,13 @@ fn a_held_press_relaxes_as_in_the_implicit_solver() {
 #[test]
 fn a_press_of_viscous_tissue_balances_energy_at_any_viscosity() {
     for (viscosity, softer) in [
-        (BRANCH, true),
+        (branch(), true),
+        (series(&[(0.2, 0.01), (0.2, 0.1), (0.1, 2.0)]), true),
         (
             Viscosity {
                 shear_pas: 2.0,
                 bulk_pas: 1.0,
-                ..BRANCH
+                ..branch()
             },
             true,
         ),
@@ -267,7 +279,7 @@ fn a_viscous_tissue_restores_bit_for_bit_and_zero_viscosity_is_elastic() {
         tissue.save(&mut end);
         end
     };
-    let mut tissue = soft((4, 2), BRANCH, &ExplicitParams::default());
+    let mut tissue = soft((4, 2), branch(), &ExplicitParams::default());
     let middle = press(&mut tissue, 0..100);
     let end = press(&mut tissue, 100..150);
     tissue.restore(&middle).unwrap();
