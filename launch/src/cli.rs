@@ -498,9 +498,13 @@ pub enum ModelAction {
         model: String,
         /// File to write, .fem; the faces go beside it as .plg
         target: PathBuf,
-        /// Radius of the sphere, in the units of the file
+        /// Radius of the sphere, in the units of the model's file
         #[arg(long, default_value_t = 6.0, allow_negative_numbers = true)]
         radius: f64,
+        /// Units of the model's file; then the written one is in SI units [default: the written file has the units of
+        /// the model's, whatever they are]
+        #[arg(long, value_enum, value_name = "UNITS")]
+        units: Option<UnitName>,
     },
 }
 
@@ -545,6 +549,26 @@ pub enum UnitName {
     Cm,
     /// inches and newtons, the likely meaning of the original data set
     Inch,
+}
+
+impl UnitName {
+    /// Name in flags and in the names of lattice files.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Si => "si",
+            Self::Mm => "mm",
+            Self::Cm => "cm",
+            Self::Inch => "inch",
+        }
+    }
+
+    /// Name of a scene with these units, `FILE.fem:UNITS`, if it is a lattice file without units; else its name.
+    pub(crate) fn of_file(self, scene: &str) -> String {
+        match scene.ends_with(".fem") || scene.ends_with(".plg") {
+            true => format!("{scene}:{}", self.name()),
+            false => scene.to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! stores the error by place and force, with a `place_fit` for each place. `learning` and `correction` bring it to the
 //! hand passively (teleop E16). `scene_morph` changes the twin to another scene. `contact_estimator` fits one contact law
 //! ([`hunt_crossley`]) to the robot's contact (E15), which [`local_law`] can render instead of the twin. `twin_edits`
-//! logs what instruments changed, `two_tools` adds a second tool, `tool_shape` defines shapes, `params` the parameters.
+//! logs what instruments changed, `two_tools` adds a second tool, `params` has the parameters.
 
 use palpate_scene::MorphSteps;
 use palpate_transport::Axes;
@@ -29,7 +29,6 @@ mod params;
 mod place_fit;
 mod probe_playback;
 mod scene_morph;
-mod tool_shape;
 mod twin_edits;
 mod two_tools;
 
@@ -43,7 +42,6 @@ use local_law::{LocalLaw, LocalModel, TwinContact};
 pub use params::PredictParams;
 use probe_playback::{Played, ProbePlayback};
 use scene_morph::SceneMorph;
-pub use tool_shape::ToolShape;
 pub use twin_edits::RemoteEdits;
 use twin_edits::TwinEdits;
 use two_tools::{ParkedTool, TwoTools, touch_tissue};

@@ -38,7 +38,9 @@ use liar::Liar;
 pub use reconstruction::Reconstruction;
 pub(crate) use reconstruction::ReconstructionMeter;
 use scene::wrong_scene;
-pub use scene::{contact_m, list_folder, load_scene, read_scene, scene_notes, scene_text};
+pub use scene::{
+    contact_m, list_folder, load_scene, read_scene, scene_notes, scene_text, scene_with_tool,
+};
 use virtual_side::{Stall, VirtualSide};
 
 /// Size of a frame on the wire, with the headers of CDR, zenoh and UDP/IP \[bytes\].
@@ -400,7 +402,7 @@ pub fn virtual_time_predictor(config: &Config) -> Result<Option<TwinPredictor>, 
     if config.realtime.fallback_share == 0.0 || !config.coupling.needs_twin() {
         return predictor(config, None);
     }
-    let scene = load_scene(&config.twin, "twin")?;
+    let scene = scene_with_tool(config, &config.twin, "twin")?;
     let table = table_cache::cached_or_condensed(&scene)
         .map_err(|error| wrong_scene("twin", &config.twin, &error))?;
     predictor(config, table.as_ref())
@@ -418,9 +420,7 @@ pub fn predictor(
     if !config.coupling.needs_twin() && !config.operator.uses_instruments() {
         return Ok(None);
     }
-    let tool = &config.master.predict;
-    let scene = load_scene(&config.twin, "twin")?;
-    let scene = scene.with_tool(tool.tool_radius_m, tool.tool_stiffness_npm);
+    let scene = scene_with_tool(config, &config.twin, "twin")?;
     let wrong = |error: SceneError| wrong_scene("twin", &config.twin, &error);
     let with_table = table.map(|table| scene.build_with_table(table));
     let twin = with_table.unwrap_or_else(|| scene.build()).map_err(wrong)?;
@@ -470,12 +470,11 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
         let stiffness_npm = stiffness_npm.ok_or_else(|| ConfigError::Field(wrong()))?;
         return Ok(Box::new(ViscoelasticWall::rp1(stiffness_npm)));
     }
-    let predict = &config.master.predict;
-    let scene = load_scene(name, "tissue")?;
-    let tissue = scene
-        .with_tool(predict.tool_radius_m, predict.tool_stiffness_npm)
-        .build()
-        .map_err(|error| wrong_scene("tissue", name, &error))?;
+    let tissue = scene_with_tool(config, name, "tissue")?.build();
+    let tissue = tissue.map_err(|error| wrong_scene("tissue", name, &error))?;
     scene::check_tool_shape(config, "tissue", name, tissue.as_ref())?;
-    Ok(Box::new(TissueEnvironment::new(tissue, predict)))
+    Ok(Box::new(TissueEnvironment::new(
+        tissue,
+        &config.master.predict,
+    )))
 }

@@ -15,6 +15,7 @@ use std::sync::mpsc::Receiver;
 
 use palpate_analysis::conclusion::operator_name;
 use palpate_analysis::rehearsal::task::{Attempt, Score};
+use palpate_analysis::scene_tool;
 use palpate_master::device::params;
 use palpate_master::device::script::ScriptParams;
 use palpate_session::config::Config;
@@ -145,7 +146,15 @@ impl PreparedScene {
         solo::make_solo(&mut config);
         let scene = lab::load_scene(&config.twin, "twin")?;
         // as the session builds it, so that it is calibrated once
-        let stiffness_npm = config.master.predict.tool_stiffness_npm;
+        let first = lab::load_scene(&base.twin, "twin")?;
+        let set_npm = base.master.predict.tool_stiffness_npm;
+        let is_own = set_npm == scene_tool::stiffness_npm(&first);
+        // a stiffness that the first scene does not state is one of a flag, which stays
+        let stiffness_npm = match is_own {
+            true => scene_tool::stiffness_npm(&scene),
+            false => set_npm,
+        };
+        config.master.predict.tool_stiffness_npm = stiffness_npm;
         let scene = scene.clone().with_tool(scene.tool_radius_m, stiffness_npm);
         let tissue = scene.build().map_err(|error| wrong(&choice.name, &error))?;
         let caps = tissue.caps();

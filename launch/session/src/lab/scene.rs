@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;
 
-use palpate_master::predict::ToolShape;
 use palpate_scene as scene;
 use palpate_scene::Scene;
-use palpate_twin::Tissue;
+use palpate_twin::{Tissue, ToolShape};
 
 use crate::built_in::{BuiltInTexts, is_path};
 use crate::config::{Config, ConfigError};
@@ -58,6 +57,15 @@ pub fn contact_m(config: &Config) -> f64 {
         true => palpate_slave::robot::environment::WALL_Z_M,
         false => config.master.predict.tool_radius_m,
     }
+}
+
+/// Loads a scene as [`load_scene`] does, with the ball that touches it in a session.
+///
+/// # Errors
+/// As [`load_scene`].
+pub fn scene_with_tool(config: &Config, name: &str, field: &str) -> Result<Scene, ConfigError> {
+    let tool = &config.master.predict;
+    load_scene(name, field).map(|it| it.with_tool(tool.tool_radius_m, tool.tool_stiffness_npm))
 }
 
 /// Loads a built-in scene by name, or a scene file by path.
@@ -129,12 +137,16 @@ pub fn list_folder(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// TOML text of a built-in scene by its name, borrowed, or of a scene file by its path, owned. A file with the name of
+/// TOML text of a built-in scene by its name, borrowed, or of a scene or lattice file by its path, owned. A file with the name of
 /// a built-in scene needs its folder in front, as in `./layered`.
 ///
 /// # Errors
 /// [`ConfigError`] if neither exists, or the file is not the text of a scene.
 pub fn scene_text(name: &str, field: &str) -> Result<Cow<'static, str>, ConfigError> {
+    if let Some(text) = scene::lattice_file_text(name) {
+        let text = text.map(Cow::Owned);
+        return text.map_err(|error| wrong_scene(field, name, &error));
+    }
     match SCENES.find(Path::new(name)) {
         Ok(Cow::Owned(text)) if !text.contains('=') => {
             let expected = "the file has no field; expected a scene with [tool] and [block], [linked], \

@@ -5,6 +5,8 @@
 //! ([`super::matrix`]). Every error names file, field, value, and the expected value.
 
 use palpate_analysis::Failure;
+use palpate_analysis::scene_tool::{SceneTools, field_paths};
+use palpate_master::device::script::ScriptParams;
 use palpate_session::config::{Config, keys};
 use serde::{Deserialize, Serialize};
 
@@ -174,7 +176,8 @@ impl Trial {
         read.person.iter().try_for_each(PersonParams::validate)?;
         read.transparency.iter().try_for_each(ToneSweep::validate)?;
         refuse_unused_fields(&read, text)?;
-        let all = AllConditions::read(&read, seeds[0], seeds.len().saturating_mul(repeats))?;
+        let mut all = AllConditions::read(&read, seeds[0], seeds.len().saturating_mul(repeats))?;
+        all.adopt_tools(&toml::from_str(text).unwrap_or_default());
         let mut conditions = all.conditions.iter();
         if read.clock == TrialClock::Virtual
             && let Some(fault) = conditions.find_map(|one| one.process)
@@ -258,15 +261,22 @@ impl AllConditions {
             }
         }
         if all.conditions.is_empty() {
-            let field = if all.matrix.is_some() {
-                "[[factor]]"
-            } else {
-                "draw"
-            };
+            let field = ["draw", "[[factor]]"][usize::from(all.matrix.is_some())];
             let found = "without a condition that can run";
             return Err(wrong(field, found, "at least one that a session accepts"));
         }
         Ok(all)
+    }
+
+    /// Gives conditions the tools of their scenes, except for fields that any table of the trial states, and scripts.
+    fn adopt_tools(&mut self, whole: &toml::Table) {
+        let (given, mut tools) = (field_paths(whole), SceneTools::default());
+        for config in self.conditions.iter_mut().map(|one| &mut one.config) {
+            let scripted = matches!(config.operator.script, ScriptParams::Procedure(_));
+            tools.adopt(config, &|path| {
+                scripted || given.iter().any(|given| given.ends_with(path))
+            });
+        }
     }
 }
 
