@@ -17,6 +17,7 @@ use crate::truth::is_scene;
 pub const RADIUS: &str = "master.predict.tool_radius_m";
 const STIFFNESS: &str = "master.predict.tool_stiffness_npm";
 const SHAPE: &str = "master.predict.tool_shape";
+const START: &str = "robot.start_m";
 const SCRIPT_RADIUS: &str = "operator.script.tool_radius_m";
 /// Stiffest tool of a session \[N/m\]; the rigid ball of a press may be stiffer.
 const STIFFNESS_NPM_MAX: f64 = 1e5;
@@ -35,7 +36,7 @@ pub struct SceneTools(BTreeMap<String, Option<StatedTool>>);
 
 impl SceneTools {
     /// Gives a configuration the tool of its scene, except for fields whose path `is_given`. The radius by which a script
-    /// finds the surface follows. A scene that cannot be loaded changes nothing: the session refuses it.
+    /// finds the surface follows, and so does the height at which the robot starts. A scene that cannot be loaded changes nothing: the session refuses it.
     pub fn adopt(&mut self, config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
         let Some(tool) = self.of(scene_name(config)) else {
             return;
@@ -49,6 +50,10 @@ impl SceneTools {
         }
         if is_given(RADIUS) {
             return;
+        }
+        if !is_given(START) {
+            // as far above the tissue as with the default tool
+            config.robot.start_m[2] += tool.radius_m - predict.tool_radius_m;
         }
         predict.tool_radius_m = tool.radius_m;
         match &mut config.operator.script {
@@ -69,6 +74,18 @@ impl SceneTools {
             })
         };
         *self.0.entry(name.to_owned()).or_insert_with(load)
+    }
+}
+
+/// Gives configurations of a trial the tools of their scenes, except for fields that any table of its text states, and
+/// except for scripts, which have their own tool.
+pub fn adopt_in_trial<'a>(configs: impl Iterator<Item = &'a mut Config>, whole: &toml::Table) {
+    let (given, mut tools) = (field_paths(whole), SceneTools::default());
+    for config in configs {
+        let scripted = matches!(config.operator.script, ScriptParams::Procedure(_));
+        tools.adopt(config, &|path| {
+            scripted || given.iter().any(|given| given.ends_with(path))
+        });
     }
 }
 
@@ -148,6 +165,10 @@ mod tests {
             _ => 0.0,
         };
         assert_eq!(script_m(&[]), 0.0381);
+        let start_m = |given: &[&str]| adopted(&seed, given).robot.start_m[2];
+        assert!((start_m(&[]) - 0.0581).abs() < 1e-12);
+        assert_eq!(start_m(&[START]), Config::default().robot.start_m[2]);
+        assert_eq!(start_m(&[RADIUS]), start_m(&[START]));
         assert_eq!(script_m(&[SCRIPT_RADIUS]), 0.008);
         assert_eq!(script_m(&[RADIUS]), 0.008);
     }
@@ -172,6 +193,24 @@ mod tests {
         // 1e6 N/m is the rigid ball of a press
         assert_eq!(tool(&config), (0.005, STIFFNESS_NPM_MAX));
         assert_eq!(config.validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_trial_that_states_the_radius_has_it_in_all_conditions() {
+        let radius_m = |text: &str| {
+            let mut config = adopted(&[], &[]);
+            config.set("twin=tweezers").expect("a field");
+            let whole = toml::from_str(text).expect("a table");
+            adopt_in_trial([&mut config].into_iter(), &whole);
+            config.master.predict.tool_radius_m
+        };
+        assert_eq!(radius_m("[grid]\nloss = [0.0]"), 0.003);
+        let stated = "[[factor]]\n[[factor.level]]\nmaster.predict.tool_radius_m = 0.004";
+        assert_eq!(radius_m(stated), 0.008);
+        assert_eq!(
+            radius_m("[base.master.predict]\ntool_radius_m = 0.008"),
+            0.008
+        );
     }
 
     #[test]

@@ -228,10 +228,8 @@ impl VirtualSession {
         self.edit_stream.restart(side);
         match side {
             Side::Master => {
-                let (caps, twin) = (
-                    self.master.device.caps(),
-                    virtual_time_predictor(&self.config)?,
-                );
+                let twin = virtual_time_predictor(&self.config)?;
+                let caps = self.master.device.caps();
                 let state = palpate_master::MasterState::new(twin, &caps, run_ids);
                 self.master.restart(&self.config, state);
                 self.slave.mailbox.sender_restarts += 1;

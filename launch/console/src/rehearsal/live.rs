@@ -18,7 +18,8 @@ use palpate_analysis::rehearsal::task::{Attempt, Score};
 use palpate_analysis::scene_tool;
 use palpate_master::device::params;
 use palpate_master::device::script::ScriptParams;
-use palpate_session::config::Config;
+use palpate_scene::Scene;
+use palpate_session::config::{Config, ConfigError};
 use palpate_session::files;
 use palpate_session::input::InputThread;
 use palpate_session::lab;
@@ -138,6 +139,16 @@ struct PreparedScene {
     solo: SoloSession,
 }
 
+/// Stiffness of the tool on a scene \[N/m\]: the scene's own, unless a flag gave one that the first scene does not state.
+fn stiffness_npm(base: &Config, scene: &Scene) -> Result<f64, ConfigError> {
+    let first = lab::load_scene(&base.twin, "twin")?;
+    let set_npm = base.master.predict.tool_stiffness_npm;
+    Ok(match set_npm == scene_tool::stiffness_npm(&first) {
+        true => scene_tool::stiffness_npm(scene),
+        false => set_npm,
+    })
+}
+
 impl PreparedScene {
     fn new(base: &Config, choice: &SceneChoice) -> Result<Self, RunError> {
         let mut config = base.clone();
@@ -146,14 +157,7 @@ impl PreparedScene {
         solo::make_solo(&mut config);
         let scene = lab::load_scene(&config.twin, "twin")?;
         // as the session builds it, so that it is calibrated once
-        let first = lab::load_scene(&base.twin, "twin")?;
-        let set_npm = base.master.predict.tool_stiffness_npm;
-        let is_own = set_npm == scene_tool::stiffness_npm(&first);
-        // a stiffness that the first scene does not state is one of a flag, which stays
-        let stiffness_npm = match is_own {
-            true => scene_tool::stiffness_npm(&scene),
-            false => set_npm,
-        };
+        let stiffness_npm = stiffness_npm(base, &scene)?;
         config.master.predict.tool_stiffness_npm = stiffness_npm;
         let scene = scene.clone().with_tool(scene.tool_radius_m, stiffness_npm);
         let tissue = scene.build().map_err(|error| wrong(&choice.name, &error))?;

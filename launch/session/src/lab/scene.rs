@@ -114,9 +114,8 @@ pub fn read_scene(
 /// loaded.
 #[must_use]
 pub fn scene_notes(name: &str) -> Vec<String> {
-    let text = scene_text(name, "scene").ok();
-    let notes = text.and_then(|text| scene::notes(&text).ok());
-    notes.unwrap_or_default()
+    let text = scene_text(name, "scene").unwrap_or_default();
+    scene::notes(&text).unwrap_or_default()
 }
 
 /// Sorted names of the files in a folder, without hidden ones and folders below.
@@ -129,16 +128,14 @@ pub fn list_folder(folder: &Path) -> std::io::Result<Vec<String>> {
         let entry = entry?;
         let name = entry.file_name().into_string();
         let shown = name.ok().filter(|name| !name.starts_with('.'));
-        if let Some(name) = shown.filter(|_| entry.path().is_file()) {
-            names.push(name);
-        }
+        names.extend(shown.filter(|_| entry.path().is_file()));
     }
     names.sort();
     Ok(names)
 }
 
-/// TOML text of a built-in scene by its name, borrowed, or of a scene or lattice file by its path, owned. A file with the name of
-/// a built-in scene needs its folder in front, as in `./layered`.
+/// TOML text of a built-in scene by its name, borrowed, or of a file by its path, owned. A file with
+/// the name of a built-in scene needs its folder in front, as in `./layered`.
 ///
 /// # Errors
 /// [`ConfigError`] if neither exists, or the file is not the text of a scene.

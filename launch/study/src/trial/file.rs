@@ -5,8 +5,7 @@
 //! ([`super::matrix`]). Every error names file, field, value, and the expected value.
 
 use palpate_analysis::Failure;
-use palpate_analysis::scene_tool::{SceneTools, field_paths};
-use palpate_master::device::script::ScriptParams;
+use palpate_analysis::scene_tool::adopt_in_trial;
 use palpate_session::config::{Config, keys};
 use serde::{Deserialize, Serialize};
 
@@ -177,17 +176,15 @@ impl Trial {
         read.transparency.iter().try_for_each(ToneSweep::validate)?;
         refuse_unused_fields(&read, text)?;
         let mut all = AllConditions::read(&read, seeds[0], seeds.len().saturating_mul(repeats))?;
-        all.adopt_tools(&toml::from_str(text).unwrap_or_default());
+        let configs = all.conditions.iter_mut().map(|one| &mut one.config);
+        adopt_in_trial(configs, &toml::from_str(text).unwrap_or_default());
         let mut conditions = all.conditions.iter();
         if read.clock == TrialClock::Virtual
             && let Some(fault) = conditions.find_map(|one| one.process)
         {
             let found = format!("{:?}", fault.kind);
-            return Err(wrong(
-                "process.fault",
-                found,
-                "clock = \"live\", as virtual time has no processes",
-            ));
+            let expected = "clock = \"live\", as virtual time has no processes";
+            return Err(wrong("process.fault", found, expected));
         }
         let mut fields = all.fields;
         for (name, _) in all.conditions.iter().flat_map(|one| &one.values) {
@@ -266,17 +263,6 @@ impl AllConditions {
             return Err(wrong(field, found, "at least one that a session accepts"));
         }
         Ok(all)
-    }
-
-    /// Gives conditions the tools of their scenes, except for fields that any table of the trial states, and scripts.
-    fn adopt_tools(&mut self, whole: &toml::Table) {
-        let (given, mut tools) = (field_paths(whole), SceneTools::default());
-        for config in self.conditions.iter_mut().map(|one| &mut one.config) {
-            let scripted = matches!(config.operator.script, ScriptParams::Procedure(_));
-            tools.adopt(config, &|path| {
-                scripted || given.iter().any(|given| given.ends_with(path))
-            });
-        }
     }
 }
 
