@@ -2,6 +2,7 @@
 //!
 //! Source: seed-004 rows S4-54 to S4-59, and V-palp of its section 4B, whose table holds the published forces.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -62,29 +63,26 @@ fn published_n(height: f64) -> f64 {
     low_n + (high - height) / (high - low) * (high_n - low_n)
 }
 
-/// Last record of each press of a script, at the end of its hold.
-fn held(folder: &Path) -> Vec<TickRecord> {
+/// Height \[m\] and upward force \[N\] of each press of a script while the hand rests: at the height of most ticks below the
+/// first contact over an edge, the median force.
+fn held(folder: &Path) -> Vec<(f64, f64)> {
     let recording = record::read(&folder.join(record::RECORDING)).expect("a recording");
-    let records = &recording.master;
-    let deepest = |phase: u16| {
-        let of_phase = records.iter().filter(|one| one.phase == phase);
-        let low_m = of_phase
-            .clone()
-            .map(|one| one.position_m[2])
-            .fold(f64::MAX, f64::min);
-        // the hold: the last record within 10 um of the deepest
-        of_phase
-            .filter(|one| one.position_m[2] < low_m + 1e-5)
-            .next_back()
-            .copied()
+    let mut phases: BTreeMap<u16, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
+    let touching = |one: &&TickRecord| one.position_m[2] < V_PALP[0].0 * INCH_M;
+    for one in recording.master.iter().filter(touching) {
+        let heights = phases.entry(one.phase).or_default();
+        let forces_n = heights.entry(one.position_m[2].to_bits()).or_default();
+        forces_n.push(-one.port_force_n[2]);
+    }
+    let resting = |heights: BTreeMap<u64, Vec<f64>>| {
+        let longest = heights
+            .into_iter()
+            .max_by_key(|(_, forces_n)| forces_n.len());
+        let (height, mut forces_n) = longest.expect("a touch");
+        forces_n.sort_by(f64::total_cmp);
+        (f64::from_bits(height), forces_n[forces_n.len() / 2])
     };
-    let mut phases: Vec<u16> = records.iter().map(|one| one.phase).collect();
-    phases.dedup();
-    phases
-        .into_iter()
-        .filter_map(deepest)
-        .filter(|one| one.port_force_n[2] < -0.5)
-        .collect()
+    phases.into_values().map(resting).collect()
 }
 
 /// A script that presses over the middle of an edge to two depths; it states no tool.
@@ -117,8 +115,8 @@ fn s4_59_v_palp_comes_out_of_a_session_with_the_scenes_own_tool() {
         assert!(config.contains("tool_radius_m = 0.0381"), "{config}");
         let presses = held(&out);
         assert_eq!(presses.len(), 2, "{name}");
-        for press in presses {
-            let (height, force_n) = (press.position_m[2] / INCH_M, -press.port_force_n[2]);
+        for (height_m, force_n) in presses {
+            let height = height_m / INCH_M;
             let expected_n = published_n(height);
             assert!(
                 (force_n / expected_n - 1.0).abs() < 0.02,
