@@ -14,6 +14,7 @@ mod replay;
 pub mod session_flags;
 mod trial;
 mod tune;
+mod units;
 mod volume;
 
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ pub use replay::ReplayArgs;
 pub use session_flags::SessionArgs;
 pub use trial::{MergeArgs, TrialAction, TrialArgs};
 pub use tune::TuneArgs;
+pub use units::UnitName;
 pub use volume::{BuildArgs, LabelArgs, SurfaceArgs};
 
 use palpate_analysis::output::ChosenFolder;
@@ -498,9 +500,13 @@ pub enum ModelAction {
         model: String,
         /// File to write, .fem; the faces go beside it as .plg
         target: PathBuf,
-        /// Radius of the sphere, in the units of the file
+        /// Radius of the sphere, in the units of the model's file
         #[arg(long, default_value_t = 6.0, allow_negative_numbers = true)]
         radius: f64,
+        /// Units of the model's file; then the written one is in SI units [default: the written file has the units of
+        /// the model's, whatever they are]
+        #[arg(long, value_enum, value_name = "UNITS")]
+        units: Option<UnitName>,
     },
 }
 
@@ -532,19 +538,6 @@ pub struct ConvertArgs {
     /// Parts of a voxel model to write
     #[command(flatten)]
     pub shape: SurfaceArgs,
-}
-
-/// Units of a model file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum UnitName {
-    /// metres and newtons
-    Si,
-    /// millimetres and newtons
-    Mm,
-    /// centimetres and newtons
-    Cm,
-    /// inches and newtons, the likely meaning of the original data set
-    Inch,
 }
 
 #[cfg(test)]

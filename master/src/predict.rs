@@ -10,7 +10,7 @@
 //! hand passively (teleop E16). `surface_registration` finds the height of the tissue. `scene_morph` changes the twin to
 //! another scene. `contact_estimator` fits one contact law ([`hunt_crossley`]) to the robot's contact (E15), which
 //! [`local_law`] can render instead of the twin. `twin_edits` logs what instruments changed, `two_tools` adds a second
-//! tool, `tool_shape` defines shapes, `params` the parameters.
+//! tool, `params` has the parameters.
 
 use palpate_scene::MorphSteps;
 use palpate_transport::Axes;
@@ -31,7 +31,6 @@ mod place_fit;
 mod probe_playback;
 mod scene_morph;
 mod surface_registration;
-mod tool_shape;
 mod twin_edits;
 mod twin_prediction;
 mod two_tools;
@@ -47,7 +46,6 @@ pub use params::PredictParams;
 use probe_playback::{Played, ProbePlayback};
 use scene_morph::SceneMorph;
 use surface_registration::{SurfaceRegistration, TwinSurface};
-pub use tool_shape::ToolShape;
 pub use twin_edits::RemoteEdits;
 use twin_edits::TwinEdits;
 pub use twin_prediction::TwinPrediction;

@@ -1,7 +1,7 @@
 //! Soft tissue that computes its reaction to a tool within one tick: the interface and parts shared by all models.
 //!
 //! In reading order:
-//! [`twin`] has the trait [`Tissue`], the [`Tool`] that touches it and the [`Reaction`] of the tissue.
+//! [`twin`] has the trait [`Tissue`], the [`Tool`] that touches it with its shape ([`tool_shape`]), and the [`Reaction`] of the tissue.
 //! [`edits`] has topology changes of tissue that can be cut, [`shape`] the shapes of its regions.
 //! [`contact`] is the geometry of contact, [`law`] has the constitutive laws of a continuum, [`lattice`] is a neutral
 //! description of point masses and links, [`stability`] computes stable steps. Models share [`extrapolation`],
@@ -22,8 +22,10 @@ pub mod shape;
 pub mod snapshot;
 pub mod stability;
 pub mod stiffness_edit;
+pub mod tool_shape;
 pub mod twin;
 
+pub use tool_shape::ToolShape;
 pub use twin::{
     Edit, EditError, EditReport, Instrument, Jaws, Reaction, Snapshot, SnapshotError, Tissue,
     TissueCaps, TissueEnergy, TissueView, Tool,

@@ -6,7 +6,6 @@
 use std::path::{Path, PathBuf};
 
 use palpate_calib::touch::{self, Identification, ParameterEstimate, TouchSample, TouchSettings};
-use palpate_master::predict::ToolShape;
 use palpate_scene as scene;
 use palpate_scene::{Inclusion, Scene, SceneBody};
 use palpate_session::config::{Config, ConfigError};
@@ -14,7 +13,7 @@ use palpate_session::lab;
 use palpate_session::record::{self, Recording};
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::TickRecord;
-use palpate_twin::Vec3;
+use palpate_twin::{ToolShape, Vec3};
 use serde_json::{Value, json};
 
 use crate::report::identify::{render, words};
@@ -171,8 +170,7 @@ fn starting_scene(
     let twin = twin.or(config.as_ref().map(|config| config.twin.clone()));
     let twin = twin.unwrap_or(Config::default().twin);
     let text = lab::scene_text(&twin, "--twin")?.into_owned();
-    let mut scene = lab::load_scene(&twin, "--twin")?;
-    if let Some(config) = &config {
+    let scene = if let Some(config) = &config {
         let shape = config.master.predict.tool_shape;
         if shape != ToolShape::Ball {
             return Err(Failure::Usage(format!(
@@ -182,9 +180,10 @@ fn starting_scene(
             )));
         }
         // the tool of the recording
-        let predict = &config.master.predict;
-        scene = scene.with_tool(predict.tool_radius_m, predict.tool_stiffness_npm);
-    }
+        lab::scene_with_tool(config, &twin, "--twin")?
+    } else {
+        lab::load_scene(&twin, "--twin")?
+    };
     Ok((twin, text, scene))
 }
 

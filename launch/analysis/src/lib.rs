@@ -5,7 +5,7 @@
 //! every session: it measures, judges and reports. [`metrics`] computes the numbers, [`truth`] the true values of a
 //! simulation, [`summary`] defines `summary.json`. [`report`] is the page of a session, [`render`] its pictures,
 //! [`table`] its lines on a terminal. [`rehearsal`] judges the result of an instrument script. [`identify`] finds
-//! stiffness from recordings; [`closed_form`] has closed forms of a wave channel and of a sampled wall. [`realtime_check`] refuses a tissue that is too slow for real time; [`output`] creates
+//! stiffness from recordings; [`scene_tool`] gives a session the tool of its scene; [`closed_form`] has closed forms of a wave channel and of a sampled wall. [`realtime_check`] refuses a tissue that is too slow for real time; [`output`] creates
 //! result folders and files; [`progress`] reports the progress of long work. [`Failure`] is the reason for which a
 //! command ends without a result.
 
@@ -24,6 +24,7 @@ pub mod rehearsal;
 pub mod render;
 pub mod replay_verdict;
 pub mod report;
+pub mod scene_tool;
 pub mod summary;
 pub mod table;
 pub mod truth;

@@ -4,6 +4,7 @@
 
 use palpate_scene::{Scene, SceneError};
 use palpate_session::config::Config;
+use palpate_session::lab;
 use palpate_session::stat::upper_median;
 use palpate_transport::clock::{PERIOD, thread_cpu_now};
 use palpate_transport::trace::Side;
@@ -33,7 +34,7 @@ pub fn check(config: &Config, sides: &[Side]) -> Result<(), Failure> {
         if !used {
             continue;
         }
-        let scene = truth::scene_with_tool(config, name, field)?;
+        let scene = lab::scene_with_tool(config, name, field)?;
         if scene.method() != "implicit" {
             continue;
         }

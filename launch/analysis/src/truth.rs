@@ -80,17 +80,6 @@ pub(crate) fn is_scene(name: &str) -> bool {
     name != "free" && !name.starts_with("wall:")
 }
 
-/// Loads a scene with the tool that touches it in this session: a scene's own is meant for presses alone.
-pub(crate) fn scene_with_tool(
-    config: &Config,
-    name: &str,
-    field: &str,
-) -> Result<Scene, ConfigError> {
-    let predict = &config.master.predict;
-    let scene = lab::load_scene(name, field)?;
-    Ok(scene.with_tool(predict.tool_radius_m, predict.tool_stiffness_npm))
-}
-
 /// Presses a copy of the remote tissue at every site as the operator does without a channel.
 fn press_sites(config: &Config, sites: &mut [Site]) -> Result<(), ConfigError> {
     let scene = lab::load_scene(&config.tissue, "tissue")?;
@@ -187,7 +176,7 @@ pub fn twin_summary(config: &Config, master: &[TickRecord]) -> Result<TwinSummar
     if !config.coupling.needs_twin() && !config.operator.uses_instruments() {
         return Ok(TwinSummary::default());
     }
-    let scene = scene_with_tool(config, &config.twin, "twin")?;
+    let scene = lab::scene_with_tool(config, &config.twin, "twin")?;
     let Ok(mut tissue) = scene.build() else {
         return Ok(TwinSummary::default());
     };
@@ -432,7 +421,7 @@ mod tests {
             ..Config::default()
         };
         let found = sites(&config, &[pressed(1)]).expect("a scene")[0];
-        let scene = scene_with_tool(&config, "sheet", "tissue").expect("built in");
+        let scene = lab::scene_with_tool(&config, "sheet", "tissue").expect("built in");
         let press = scene.press_stiffness(&[found.place_m], 5e-3);
         let slow_npm = press.expect("can be built")[0].chord_npm;
         let share = found.true_npm.expect("pressed") / slow_npm;

@@ -296,11 +296,7 @@ impl Config {
             toml::from_str(&text).ok()
         };
         let read: Option<Self> = set();
-        let done = read.is_some();
-        if let Some(read) = read {
-            *self = read;
-        }
-        done
+        read.map(|read| *self = read).is_some()
     }
 
     /// Checks every field.

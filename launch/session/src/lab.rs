@@ -38,7 +38,9 @@ use liar::Liar;
 pub use reconstruction::Reconstruction;
 pub(crate) use reconstruction::ReconstructionMeter;
 use scene::wrong_scene;
-pub use scene::{contact_m, list_folder, load_scene, read_scene, scene_notes, scene_text};
+pub use scene::{
+    contact_m, list_folder, load_scene, read_scene, scene_notes, scene_text, scene_with_tool,
+};
 use virtual_side::{Stall, VirtualSide};
 
 /// Size of a frame on the wire, with the headers of CDR, zenoh and UDP/IP \[bytes\].
@@ -226,10 +228,8 @@ impl VirtualSession {
         self.edit_stream.restart(side);
         match side {
             Side::Master => {
-                let (caps, twin) = (
-                    self.master.device.caps(),
-                    virtual_time_predictor(&self.config)?,
-                );
+                let twin = virtual_time_predictor(&self.config)?;
+                let caps = self.master.device.caps();
                 let state = palpate_master::MasterState::new(twin, &caps, run_ids);
                 self.master.restart(&self.config, state);
                 self.slave.mailbox.sender_restarts += 1;
@@ -400,7 +400,7 @@ pub fn virtual_time_predictor(config: &Config) -> Result<Option<TwinPredictor>, 
     if config.realtime.fallback_share == 0.0 || !config.coupling.needs_twin() {
         return predictor(config, None);
     }
-    let scene = load_scene(&config.twin, "twin")?;
+    let scene = scene_with_tool(config, &config.twin, "twin")?;
     let table = table_cache::cached_or_condensed(&scene)
         .map_err(|error| wrong_scene("twin", &config.twin, &error))?;
     predictor(config, table.as_ref())
@@ -418,9 +418,7 @@ pub fn predictor(
     if !config.coupling.needs_twin() && !config.operator.uses_instruments() {
         return Ok(None);
     }
-    let tool = &config.master.predict;
-    let scene = load_scene(&config.twin, "twin")?;
-    let scene = scene.with_tool(tool.tool_radius_m, tool.tool_stiffness_npm);
+    let scene = scene_with_tool(config, &config.twin, "twin")?;
     let wrong = |error: SceneError| wrong_scene("twin", &config.twin, &error);
     let with_table = table.map(|table| scene.build_with_table(table));
     let twin = with_table.unwrap_or_else(|| scene.build()).map_err(wrong)?;
@@ -472,13 +470,9 @@ pub fn build_environment(config: &Config) -> Result<Box<dyn Environment>, Config
         wall.z_m += config.tissue_height_m;
         return Ok(Box::new(wall));
     }
-    let predict = &config.master.predict;
-    let scene = load_scene(name, "tissue")?;
-    let tissue = scene
-        .with_tool(predict.tool_radius_m, predict.tool_stiffness_npm)
-        .build()
-        .map_err(|error| wrong_scene("tissue", name, &error))?;
+    let tissue = scene_with_tool(config, name, "tissue")?.build();
+    let tissue = tissue.map_err(|error| wrong_scene("tissue", name, &error))?;
     scene::check_tool_shape(config, "tissue", name, tissue.as_ref())?;
-    let height_m = config.tissue_height_m;
+    let (predict, height_m) = (&config.master.predict, config.tissue_height_m);
     Ok(Box::new(TissueEnvironment::new(tissue, predict, height_m)))
 }

@@ -2,13 +2,16 @@
 
 use clap::Args;
 
-use super::{OutputArgs, session_flags};
+use super::{OutputArgs, UnitName, session_flags};
 
 /// Ball, places, depths and motion of the presses.
 #[derive(Debug, Clone, Args)]
 pub struct PressArgs {
-    /// Scene: a built-in one, or a .toml file
+    /// Scene: a built-in one, a .toml file, or a .fem file with --units
     pub scene: String,
+    /// Units of a .fem file, which states none itself; as the name FILE.fem:UNITS
+    #[arg(long, value_enum, value_name = "UNITS")]
+    pub units: Option<UnitName>,
     /// Place of a press in mm, X,Y from the middle; may be repeated
     #[arg(long, value_name = "X,Y", value_parser = place_mm, default_value = "0,0", allow_hyphen_values = true)]
     pub at_mm: Vec<[f64; 2]>,

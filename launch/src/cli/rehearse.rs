@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::session_flags::MethodArgs;
-use super::{ConsoleArgs, OutputArgs, SessionArgs};
+use super::{ConsoleArgs, OutputArgs, SessionArgs, UnitName};
 
 /// Flags of `palpate rehearse`.
 #[derive(Debug, Clone, Args)]
@@ -14,9 +14,12 @@ pub struct RehearseArgs {
     /// `palpate run`; with a page, the pointer]
     #[arg(long, value_name = "SCRIPT")]
     pub script: Option<String>,
-    /// Scene to rehearse on: a built-in one or a scene file [default: the script's own, else layered]
+    /// Scene to rehearse on: a built-in one, a .fem file, or a scene file [default: the script's own, else layered]
     #[arg(long, value_name = "SCENE")]
     pub twin: Option<String>,
+    /// Units of the `.fem` file of --twin, which states none itself; as the name FILE.fem:UNITS
+    #[arg(long, value_enum, value_name = "UNITS")]
+    pub units: Option<UnitName>,
     /// Grip of the simulated hand on the handle [default: firm]
     #[arg(long, value_name = "GRIP", value_parser = ["firm", "light", "none"])]
     pub grip: Option<String>,
@@ -71,6 +74,7 @@ impl RehearseArgs {
             method: MethodArgs {
                 script: self.script.clone(),
                 twin: self.twin.clone(),
+                units: self.units,
                 grip: self.grip.clone(),
                 operator: self.operator.clone(),
                 device: self.device.clone(),

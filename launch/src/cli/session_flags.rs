@@ -12,10 +12,14 @@ use palpate_transport::link::profile::PROFILES;
 use palpate_transport::link::trace;
 use serde::Serialize;
 
+use palpate_analysis::scene_tool::{self, SceneTools};
+use palpate_console::rehearsal::script;
 use palpate_session::config::{Config, ConfigError, LinkChange, keys};
 use palpate_session::{files, input};
 use palpate_study::trial::field;
 use palpate_study::trial::overrides::FieldAssignment;
+
+use super::UnitName;
 
 const LINK: &str = "Simulated network, both ways unless said otherwise";
 const METHOD: &str = "Coupling, tissue and operator";
@@ -103,13 +107,17 @@ pub struct MethodArgs {
     /// Codec of the frames: all are sent, or those with a perceptible difference [default: off]
     #[arg(long, value_name = "CODEC", value_parser = ["off", "deadband"])]
     pub codec: Option<String>,
-    /// Tissue of the remote side: a built-in scene, a scene file, `wall:K` with a stiffness in
+    /// Tissue of the remote side: a built-in scene, a scene file, a .fem file, `wall:K` with a stiffness in
     /// N/m, or `free` [default: layered-lump]
     #[arg(long, value_name = "SCENE")]
     pub tissue: Option<String>,
-    /// Scene of the master's twin: a built-in scene or a scene file [default: layered]
+    /// Scene of the master's twin: a built-in scene, a .fem file, or a scene file [default: layered]
     #[arg(long, value_name = "SCENE")]
     pub twin: Option<String>,
+    /// Units of the `.fem` file of --twin or --tissue, which states none itself; as the name FILE.fem:UNITS
+    #[arg(long, value_enum, value_name = "UNITS")]
+    #[serde(skip)]
+    pub units: Option<UnitName>,
     /// Scene into which the twin is morphed while the session runs, in imperceptible steps, such as the
     /// result of `palpate identify`; ignored by modes without a twin [default: none]
     // the former name is read for one version
@@ -157,9 +165,35 @@ impl SessionArgs {
         for assignment in &self.set {
             config.set(assignment)?;
         }
+        let given = self.given_fields()?;
+        let inside =
+            |path: &str, given: &String| path == given || path.starts_with(&format!("{given}."));
+        SceneTools::default().adopt(&mut config, &|path| {
+            given.iter().any(|given| inside(path, given))
+        });
         self.link.schedule(&mut config)?;
         config.validate()?;
         Ok(config)
+    }
+
+    /// Paths of the fields that file, script and `--set` state, as far as the scene's tool could set them.
+    fn given_fields(&self) -> Result<Vec<String>, ConfigError> {
+        let text = self
+            .config
+            .as_ref()
+            .map(|path| files::read_text(path).unwrap_or_default());
+        let table = text.and_then(|text| toml::from_str(&text).ok());
+        let mut given = table
+            .as_ref()
+            .map_or_else(Vec::new, scene_tool::field_paths);
+        let paths = self.set.iter().filter_map(|text| text.split_once('='));
+        given.extend(paths.map(|(path, _)| keys::current_path(path.trim())));
+        if let Some(name) = &self.method.script
+            && script::load(name)?.states_tool
+        {
+            given.push(scene_tool::RADIUS.to_owned());
+        }
+        Ok(given)
     }
 
     /// Values set by the flags of network, coupling, tissue and operator, by the names of [`field`], and the
@@ -167,7 +201,7 @@ impl SessionArgs {
     fn flag_table(&self) -> Result<toml::Table, ConfigError> {
         let unfit = |error: toml::ser::Error| ConfigError::Field(error.to_string());
         let mut given = toml::Table::try_from(&self.link).map_err(unfit)?;
-        given.extend(toml::Table::try_from(&self.method).map_err(unfit)?);
+        given.extend(toml::Table::try_from(self.method.with_units()?).map_err(unfit)?);
         given.extend(self.duration.map(|s| ("duration".to_owned(), s.into())));
         Ok(given)
     }
@@ -237,6 +271,31 @@ impl LinkArgs {
 }
 
 impl MethodArgs {
+    /// Returns these flags with the units in the names of lattice files, as `own.fem:inch`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for units without such a file.
+    fn with_units(&self) -> Result<Self, ConfigError> {
+        let Some(units) = self.units else {
+            return Ok(self.clone());
+        };
+        let mut named = self.clone();
+        let scenes = [&mut named.tissue, &mut named.twin, &mut named.morph_to];
+        for scene in scenes.into_iter().flatten() {
+            *scene = units.of_file(scene);
+        }
+        if (&named.tissue, &named.twin, &named.morph_to)
+            == (&self.tissue, &self.twin, &self.morph_to)
+        {
+            let message = format!(
+                "--units {}: expected a --twin or --tissue that is a .fem file without units in its name",
+                units.name()
+            );
+            return Err(ConfigError::Field(message));
+        }
+        Ok(named)
+    }
+
     /// Sets the operator: a script, a pointer or an input device.
     fn set_operator(&self, config: &mut Config) -> Result<(), ConfigError> {
         let operator = &mut config.operator;

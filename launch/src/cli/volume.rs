@@ -6,14 +6,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::OverwriteArgs;
 use super::session_flags::within;
+use super::{OverwriteArgs, UnitName};
 
 /// Flags of `palpate model build`.
 #[derive(Debug, Clone, Args)]
 pub struct BuildArgs {
-    /// Volume: .nrrd, .nii, .nii.gz, or a folder with a DICOM series [default: the synthetic layered phantom]
+    /// Volume: .nrrd, .nii, .nii.gz, or a folder with a DICOM series; or springs: a .fem file, with its faces in the
+    /// .plg file beside it [default: the synthetic layered phantom]
     pub volume: Option<String>,
+    /// Units of a .fem file, which states none itself
+    #[arg(long, value_enum, value_name = "UNITS")]
+    pub units: Option<UnitName>,
     /// Seed of the phantom
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "volume")]
     pub seed: u64,

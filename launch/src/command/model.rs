@@ -7,6 +7,7 @@
 mod build;
 mod condense;
 mod detect;
+mod lattice_scene;
 mod mesh;
 mod press;
 mod scene;
@@ -57,7 +58,8 @@ pub(super) fn model(action: &ModelAction) -> Result<CommandOutcome, Failure> {
             model,
             target,
             radius,
-        } => drape_over(model, target, *radius),
+            units,
+        } => drape_over(model, target, *radius, *units),
     }
 }
 
@@ -258,15 +260,30 @@ fn lattice_text(lattice: &Lattice) -> String {
     )
 }
 
-/// Drapes a lattice over a sphere. The seed's files have their own units; draping has parameters for those.
-fn drape_over(model: &str, target: &Path, radius: f64) -> Result<CommandOutcome, Failure> {
-    let lattice = load(model, Units::SI)?;
+/// Drapes a lattice over a sphere. Without units, its numbers are those of the data set, and the written ones too.
+fn drape_over(
+    model: &str,
+    target: &Path,
+    radius: f64,
+    units: Option<UnitName>,
+) -> Result<CommandOutcome, Failure> {
+    let si = units.map_or(Units::SI, si_of);
+    let radius = radius * si.length_m;
+    let lattice = load(model, si)?;
+    if lattice.faces.is_empty() {
+        let faces = Path::new(model).with_extension("plg");
+        let why = "no faces; expected those of the model in that file, as a tool touches faces";
+        return Err(bad_input(faces.display())(why));
+    }
     let [low, high] = bounds_m(lattice.atoms.iter().map(|atom| atom.position_m));
     let middle = (low + high) / 2.0;
     let center_m = Vec3::new(middle.x, middle.y, low.z - radius);
     let form = DrapeSphere::new(center_m, radius);
-    let curved = drape::drape(&lattice, &form).map_err(bad_input(model))?;
-    write(&curved, target, Units::SI)
+    let curved = match units {
+        Some(_) => drape::drape_scaled(&lattice, &form),
+        None => drape::drape(&lattice, &form),
+    };
+    write(&curved.map_err(bad_input(model))?, target, si)
 }
 
 /// Reads a built-in data set, or a `.fem` file with the `.plg` file beside it.
@@ -373,7 +390,7 @@ mod tests {
         let name = flat.to_str().expect("text");
         assert_eq!(load(name, Units::SI).expect("readable"), fixture::regular());
         let dome = folder.path().join("dome.fem");
-        drape_over(name, &dome, 6.0).expect("drapes");
+        drape_over(name, &dome, 6.0, None).expect("drapes");
         let dome = of(dome.to_str().expect("text"));
         assert!(dome.validation("dome").checks_passed);
     }

@@ -1,21 +1,21 @@
 //! Parameters of prediction and learning.
 
-use palpate_transport::params;
+use palpate_transport::{FieldError, params};
+use palpate_twin::ToolShape;
 
 use super::local_law::LocalModel;
-use super::tool_shape::ToolShape;
 
 params! {
     /// Parameters of prediction and learning.
     #[derive(Copy)]
-    pub struct PredictParams: "master.predict." {
+    pub struct PredictParams: "master.predict." then check_shape {
         /// Radius of the tool's sphere \[m\].
         pub tool_radius_m: f64 = 0.008 => (1e-4..=0.1),
         /// Stiffness of the tool's boundary \[N/m\].
         pub tool_stiffness_npm: f64 = 3000.0 => (1.0..=1e5),
         /// Shape of the tool: the segment or rectangle along which its sphere is swept. Tissue that does not support it uses
         /// the sphere.
-        pub tool_shape: ToolShape = ToolShape::Ball => (0.0..=0.1),
+        pub tool_shape: ToolShape = ToolShape::Ball,
         /// True if the twin is corrected by the robot's measured force.
         pub update: bool = true,
         /// True if the twin's surface is raised or lowered to where the robot touches the tissue. Lower tissue is found only
@@ -43,6 +43,12 @@ params! {
         /// Probe speed above which nothing is learnt, because damping is not stiffness \[m/s\].
         pub speed_mps_max: f64 = 0.06 => (0.0..=1.0),
     }
+}
+
+/// Checks the longest edge of the tool.
+fn check_shape(params: &PredictParams) -> Result<(), FieldError> {
+    let longest_m = params.tool_shape.longest_m();
+    FieldError::check_range("master.predict.tool_shape", longest_m, 0.0, 0.1)
 }
 
 #[cfg(test)]

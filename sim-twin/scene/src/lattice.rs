@@ -5,9 +5,10 @@
 
 use serde::Deserialize;
 
-use super::text::{ToolText, field_error, require_finite, require_positive};
+use super::lattice_file::centre;
+use super::text::{field_error, require_finite, require_positive};
 use super::{Lump, SceneError};
-use palpate_geometry::mesh::{Units, bounds_m};
+use palpate_geometry::mesh::Units;
 use palpate_springs::idms::{
     GraspLaw, HapticWindow, IdmsParams, LatticeContact, PinchLaw, SpringLaw, TimeIntegration,
 };
@@ -60,13 +61,7 @@ impl FixtureText {
             FixtureKind::Regular => fixture::regular(),
             FixtureKind::Printed => fixture::printed(),
         });
-        let surface = lattice.atoms.iter().filter(|atom| atom.surface);
-        let [low_m, high_m] = bounds_m(surface.map(|atom| atom.position_m));
-        let middle_m = 0.5 * (low_m + high_m);
-        lattice
-            .atoms
-            .iter_mut()
-            .for_each(|atom| atom.position_m -= middle_m);
+        centre(&mut lattice);
         Ok(lattice)
     }
 }
@@ -128,8 +123,14 @@ pub(super) struct ModelText {
 }
 
 impl ModelText {
-    /// Parameters of the model for a scene's tool; [`palpate_springs::idms::Idms::new`] checks their values.
-    pub(super) fn params(&self, tool: &ToolText) -> Result<IdmsParams, SceneError> {
+    /// True if the scene states a number of sub-steps.
+    pub(super) const fn has_substeps(&self) -> bool {
+        self.substeps.is_some()
+    }
+
+    /// Parameters of the model for a tool of a stiffness \[N/m\]; [`palpate_springs::idms::Idms::new`] checks their
+    /// values.
+    pub(super) fn params(&self, stiffness_npm: f64) -> Result<IdmsParams, SceneError> {
         let ours = IdmsParams::default();
         let damping = self.contact_damping_ratio;
         Ok(IdmsParams {
@@ -150,7 +151,7 @@ impl ModelText {
                 ContactText::Node => LatticeContact::Node,
             },
             contact_damping_ratio: damping.unwrap_or(ours.contact_damping_ratio),
-            tool_stiffness_npm: tool.stiffness_npm,
+            tool_stiffness_npm: stiffness_npm,
             pinch: PinchLaw {
                 stiffness_npm: self.pinch_stiffness_npm.unwrap_or(ours.pinch.stiffness_npm),
                 width_m: self.pinch_width_m.unwrap_or(ours.pinch.width_m),

@@ -2,7 +2,7 @@
 //!
 //! Source: ours. The only crate that depends on all models. The built-in scenes are in `scenes/`. In reading order:
 //! `text` parses a scene; `keys` renames keys of an earlier version. `block` builds layers of a continuum (`layered` has
-//! its common parts with `voxel_block`), `mesh_body` a mesh file with the laws of `law`. `lattice` builds springs, `flat` a
+//! its common parts with `voxel_block`), `mesh_body` a mesh file with the laws of `law`. `lattice` builds springs, `lattice_file` reads those of a file, `flat` builds a
 //! sheet without mass, `voxel_block` layers of nodes and links, `voxel_body` labelled voxels. `press` measures the
 //! stiffness of a press, `press_motion` presses in other ways, `converged_press` computes the truth. `compliance_table`
 //! condenses a block, [`morph`](MorphSteps) changes a scene into another during contact. `colouring` colours the surface of a voxel model; `block_mesh` exports cells to other programs.
@@ -18,6 +18,7 @@ mod converged_press;
 mod flat;
 pub mod keys;
 mod lattice;
+mod lattice_file;
 mod law;
 mod layered;
 mod mesh_body;
@@ -34,10 +35,11 @@ use palpate_fem::explicit::ExplicitError;
 use palpate_fem::implicit::ImplicitError;
 use palpate_fem::{ComplianceError, StaticPressError};
 use palpate_geometry::Defect;
+use palpate_geometry::mesh::lattice_check;
 use palpate_springs::flat::{FlatSheet, FlatTissue};
-use palpate_springs::idms::{Idms, IdmsError, IdmsParams};
+use palpate_springs::idms::{Idms, IdmsError, IdmsParams, LatticeContact};
 use palpate_twin::lattice::Lattice;
-use palpate_twin::{Instrument, Tissue, Tool, Vec3};
+use palpate_twin::{Instrument, Tissue, Tool, ToolShape, Vec3};
 use palpate_voxel::VoxelParamsError;
 use palpate_voxel::nodes::VoxelNodesError;
 
@@ -45,6 +47,7 @@ pub use block::{Block, BlockSolver};
 pub use calibration::NearbyMaps;
 pub use colouring::{clip, coloured_surface};
 pub use converged_press::BallPress;
+pub use lattice_file::lattice_file_text;
 pub use layered::{Inclusion, Layer};
 pub use mesh_body::{MeshBody, MeshMaterial};
 pub use morph::{MORPH_STEP_LOG, MorphError, MorphSteps};
@@ -86,6 +89,10 @@ pub struct Scene {
     pub tool_radius_m: f64,
     /// Stiffness of the tool's boundary \[N/m\].
     pub tool_stiffness_npm: f64,
+    /// Shape of the tool in a session; presses have a ball.
+    pub tool_shape: ToolShape,
+    /// Stiffness of the tool's boundary in a session \[N/m\].
+    pub session_stiffness_npm: f64,
     /// Hidden lumps: the ground truth of a palpation.
     pub lumps: Vec<Lump>,
 }
@@ -272,10 +279,19 @@ impl Scene {
     /// Builds a tissue of this scene, at rest.
     ///
     /// # Errors
-    /// If the model refuses the body.
+    /// If the model refuses the body or its tool, such as a ball that falls between the nodes that it touches.
     pub fn build(&self) -> Result<Box<dyn Tissue>, SceneError> {
         match &self.body {
-            SceneBody::Lattice { lattice, params } => Ok(Box::new(Idms::new(lattice, params)?)),
+            SceneBody::Lattice { lattice, params } => {
+                if params.contact == LatticeContact::Node {
+                    lattice_check::check_contact_radius(lattice, self.tool_radius_m)?;
+                }
+                let params = IdmsParams {
+                    tool_stiffness_npm: self.tool_stiffness_npm,
+                    ..*params
+                };
+                Ok(Box::new(Idms::new(lattice, &params)?))
+            }
             SceneBody::Flat(sheet) => Ok(Box::new(FlatTissue::new(sheet))),
             SceneBody::Block(_) => self.build_with_maps(&self.single_map()?),
             SceneBody::Mesh(volume) => Ok(Box::new(volume.solver()?)),
@@ -494,7 +510,7 @@ mod tests {
         assert!(refusal(&lump).contains("`lump.factor` is -1"));
         assert!(
             refusal("name = \"none\"\n[tool]\nradius_m=1.0\nstiffness_npm=1.0").contains(
-                "expected one of the tables [sheet], [flat], [fixture], [block], [linked] and [mesh]"
+                "expected one of the tables [sheet], [flat], [fixture], [lattice], [block], [linked] and [mesh]"
             )
         );
     }

@@ -169,7 +169,7 @@ pub(super) struct MeshText {
 /// Unit of length of the file, which must be stated as files do not contain it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Unit {
+pub(super) enum Unit {
     M,
     Cm,
     Mm,
@@ -177,7 +177,7 @@ enum Unit {
 }
 
 impl Unit {
-    fn units(self) -> Units {
+    pub(super) fn units(self) -> Units {
         match self {
             Self::M => Units::SI,
             Self::Cm => Units::CENTIMETRE_NEWTON,

@@ -10,6 +10,7 @@ use super::block::BlockText;
 use super::flat;
 use super::keys::{self, MovedKey};
 use super::lattice::{self, FixtureText, ModelText};
+use super::lattice_file::{self, LatticeFileText};
 use super::layered::{self, InclusionText, LayerText};
 use super::mesh_body::{MeshText, RegionText};
 use super::voxel_block::VoxelModelText;
@@ -17,23 +18,26 @@ use super::voxel_body::{LabelText, VolumeText};
 use super::{Lump, Scene, SceneBody, SceneError, SceneFileReader};
 use palpate_geometry::mesh::lattice_check;
 use palpate_springs::flat::FlatSheet;
-use palpate_springs::idms::{Idms, LatticeContact};
+use palpate_springs::idms::{Idms, IdmsError, IdmsParams};
+use palpate_twin::ToolShape;
+use palpate_twin::lattice::Lattice;
 use palpate_twin::lattice::fixture::SheetParams;
 
 impl Scene {
     pub(super) fn parse(text: &str, read: SceneFileReader<'_>) -> Result<Self, SceneError> {
         let (text, _) = SceneText::read(text)?;
-        require_positive("tool.radius_m", text.tool.radius_m)?;
-        require_positive("tool.stiffness_npm", text.tool.stiffness_npm)?;
+        text.tool.as_ref().map_or(Ok(()), ToolText::check)?;
         let given = [
             text.sheet.is_some(),
             text.flat.is_some(),
             text.fixture.is_some(),
+            text.lattice.is_some(),
             text.block.is_some(),
             text.linked.is_some(),
             text.mesh.is_some(),
         ];
-        let expected = "one of the tables [sheet], [flat], [fixture], [block], [linked] and [mesh]";
+        let expected =
+            "one of the tables [sheet], [flat], [fixture], [lattice], [block], [linked] and [mesh]";
         match given.iter().filter(|&&given| given).count() {
             0 => Err(field_error("sheet", "missing", expected)),
             1 => text.scene(read),
@@ -100,16 +104,39 @@ impl SceneText {
                     return Err(field_error("lump", "given", "no lump in a flat sheet"));
                 }
                 Some(flat) => (SceneBody::Flat(flat::validated(flat)?), Vec::new()),
-                None => (self.lattice()?, self.lump.clone()),
+                None => return self.springs(read),
             },
         };
-        Ok(Scene {
-            name: self.name,
+        self.with_body(body, lumps, self.tool()?)
+    }
+
+    /// Scene of a body and a tool. Springs are built once, so that a scene that loads can also be built.
+    fn with_body(
+        &self,
+        body: SceneBody,
+        lumps: Vec<Lump>,
+        tool: ToolText,
+    ) -> Result<Scene, SceneError> {
+        let scene = Scene {
+            name: self.name.clone(),
             body,
-            tool_radius_m: self.tool.radius_m,
-            tool_stiffness_npm: self.tool.stiffness_npm,
+            tool_radius_m: tool.radius_m,
+            tool_stiffness_npm: tool.stiffness_npm,
+            tool_shape: tool.shape,
+            session_stiffness_npm: tool.session_stiffness_npm.unwrap_or(tool.stiffness_npm),
             lumps,
-        })
+        };
+        if let SceneBody::Lattice { .. } = scene.body {
+            scene.build()?;
+        }
+        Ok(scene)
+    }
+
+    /// The tool, which every scene but one of lattice files must state.
+    fn tool(&self) -> Result<ToolText, SceneError> {
+        let expected = "a table [tool] with radius_m and stiffness_npm";
+        let missing = || field_error("tool", "missing", expected);
+        self.tool.ok_or_else(missing)
     }
 
     fn voxels(
@@ -135,10 +162,11 @@ impl SceneText {
         Ok((SceneBody::VoxelBody(body), lumps))
     }
 
-    fn lattice(&self) -> Result<SceneBody, SceneError> {
-        let mut lattice = match (&self.sheet, &self.fixture) {
-            (Some(sheet), _) => lattice::sheet(sheet)?,
-            (_, Some(fixture)) => fixture.lattice()?,
+    fn springs(&self, read: SceneFileReader<'_>) -> Result<Scene, SceneError> {
+        let mut lattice = match (&self.sheet, &self.fixture, &self.lattice) {
+            (Some(sheet), ..) => lattice::sheet(sheet)?,
+            (_, Some(fixture), _) => fixture.lattice()?,
+            (_, _, Some(file)) => file.lattice(read)?,
             // the caller has checked that one exists
             _ => return Err(field_error("sheet", "missing", "a table")),
         };
@@ -149,15 +177,37 @@ impl SceneText {
         if let Some(finding) = lattice_check::findings(&lattice).into_iter().next() {
             return Err(finding.into());
         }
-        let params = self.model.params(&self.tool)?;
-        if params.contact == LatticeContact::Node {
-            lattice_check::check_contact_radius(&lattice, self.tool.radius_m)?;
+        let tool = match (self.tool, &self.lattice) {
+            (None, Some(_)) => lattice_file::source_tool(&lattice),
+            _ => self.tool()?,
+        };
+        let mut params = self.model.params(tool.stiffness_npm)?;
+        if self.lattice.is_some() && !self.model.has_substeps() {
+            params.substeps = stable_substeps(&lattice, &params);
         }
-        // Built once here, so that a scene that loads can also be built.
-        Idms::new(&lattice, &params)?;
-        Ok(SceneBody::Lattice { lattice, params })
+        let body = SceneBody::Lattice { lattice, params };
+        self.with_body(body, self.lump.clone(), tool)
     }
 }
+
+/// Number of sub-steps with which a lattice is stable; that of the parameters if no number up to [`SUBSTEPS_MAX`] is.
+fn stable_substeps(lattice: &Lattice, params: &IdmsParams) -> u32 {
+    match Idms::new(lattice, params) {
+        Err(IdmsError::Unstable { dt_s_max, .. }) => {
+            let needed = (params.dt_s / dt_s_max).ceil();
+            let possible = (1.0..=SUBSTEPS_MAX).contains(&needed);
+            if possible {
+                needed as u32
+            } else {
+                params.substeps
+            }
+        }
+        _ => params.substeps,
+    }
+}
+
+/// Most sub-steps that are chosen for a lattice file: more would not fit into a tick.
+const SUBSTEPS_MAX: f64 = 32.0;
 
 /// TOML text of a scene.
 #[derive(Debug, Deserialize)]
@@ -167,6 +217,7 @@ pub(super) struct SceneText {
     sheet: Option<SheetParams>,
     flat: Option<FlatSheet>,
     fixture: Option<FixtureText>,
+    lattice: Option<LatticeFileText>,
     block: Option<BlockText>,
     linked: Option<VoxelModelText>,
     volume: Option<VolumeText>,
@@ -181,17 +232,46 @@ pub(super) struct SceneText {
     inclusion: Vec<InclusionText>,
     #[serde(default)]
     model: ModelText,
-    tool: ToolText,
+    tool: Option<ToolText>,
     #[serde(default)]
     lump: Vec<Lump>,
 }
 
-#[derive(Debug, Deserialize)]
+/// Table `[tool]`: the tool of presses and of sessions.
+#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolText {
-    pub(super) radius_m: f64,
-    pub(super) stiffness_npm: f64,
+    radius_m: f64,
+    stiffness_npm: f64,
+    /// Stiffness in a session \[N/m\], if it is not that of a press.
+    session_stiffness_npm: Option<f64>,
+    /// Shape in a session; a press has a ball.
+    #[serde(default)]
+    shape: ToolShape,
 }
+
+impl ToolText {
+    /// A ball.
+    pub(super) const fn ball(radius_m: f64, stiffness_npm: f64) -> Self {
+        Self {
+            radius_m,
+            stiffness_npm,
+            session_stiffness_npm: None,
+            shape: ToolShape::Ball,
+        }
+    }
+
+    fn check(&self) -> Result<(), SceneError> {
+        require_positive("tool.radius_m", self.radius_m)?;
+        require_positive("tool.stiffness_npm", self.stiffness_npm)?;
+        let session_npm = self.session_stiffness_npm.unwrap_or(self.stiffness_npm);
+        require_positive("tool.session_stiffness_npm", session_npm)?;
+        require_within("tool.shape", self.shape.longest_m(), SHAPE_M)
+    }
+}
+
+/// Range of the edges of a tool's shape \[m\].
+const SHAPE_M: RangeInclusive<f64> = 0.0..=0.1;
 
 /// Error of one field.
 pub(super) fn field_error(

@@ -4,15 +4,14 @@
 //! at rest, from the last position without contact. The new tissue is intact; if instruments edited the tissue of the
 //! session, only presses before the first edit are used.
 
-use palpate_master::predict::ToolShape;
 use palpate_scene::Scene;
 use palpate_session::config::Config;
+use palpate_session::lab;
 use palpate_transport::clock::PERIOD;
 use palpate_transport::trace::TickRecord;
-use palpate_twin::{Reaction, Tool, Vec3};
+use palpate_twin::{Reaction, Tool, ToolShape, Vec3};
 
 use super::{Render, SIZE, draw_tool, picture};
-use crate::truth::scene_with_tool;
 
 /// Force below which a probe counts as free \[N\].
 const FREE_N: f64 = 0.02;
@@ -33,7 +32,7 @@ pub(crate) fn peak_render(config: &Config, slave: &[TickRecord]) -> Option<Rende
     let peak = peak(slave)?;
     let opened = slave.last().is_some_and(|record| record.edit_batches > 0);
     let before_edits = if opened { " before the first edit" } else { "" };
-    let scene = scene_with_tool(config, &config.tissue, "tissue").ok()?;
+    let scene = lab::scene_with_tool(config, &config.tissue, "tissue").ok()?;
     let path = probe_path(slave, peak, config.tissue_height_m);
     let (png, force_n) = press(&scene, scene.tool_at(Vec3::zeros()), &path)?;
     let seconds = slave[peak].tick as f64 * PERIOD.s();

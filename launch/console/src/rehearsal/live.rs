@@ -15,9 +15,11 @@ use std::sync::mpsc::Receiver;
 
 use palpate_analysis::conclusion::operator_name;
 use palpate_analysis::rehearsal::task::{Attempt, Score};
+use palpate_analysis::scene_tool;
 use palpate_master::device::params;
 use palpate_master::device::script::ScriptParams;
-use palpate_session::config::Config;
+use palpate_scene::Scene;
+use palpate_session::config::{Config, ConfigError};
 use palpate_session::files;
 use palpate_session::input::InputThread;
 use palpate_session::lab;
@@ -137,6 +139,16 @@ struct PreparedScene {
     solo: SoloSession,
 }
 
+/// Stiffness of the tool on a scene \[N/m\]: the scene's own, unless a flag gave one that the first scene does not state.
+fn stiffness_npm(base: &Config, scene: &Scene) -> Result<f64, ConfigError> {
+    let first = lab::load_scene(&base.twin, "twin")?;
+    let set_npm = base.master.predict.tool_stiffness_npm;
+    Ok(match set_npm == scene_tool::stiffness_npm(&first) {
+        true => scene_tool::stiffness_npm(scene),
+        false => set_npm,
+    })
+}
+
 impl PreparedScene {
     fn new(base: &Config, choice: &SceneChoice) -> Result<Self, RunError> {
         let mut config = base.clone();
@@ -145,7 +157,8 @@ impl PreparedScene {
         solo::make_solo(&mut config);
         let scene = lab::load_scene(&config.twin, "twin")?;
         // as the session builds it, so that it is calibrated once
-        let stiffness_npm = config.master.predict.tool_stiffness_npm;
+        let stiffness_npm = stiffness_npm(base, &scene)?;
+        config.master.predict.tool_stiffness_npm = stiffness_npm;
         let scene = scene.clone().with_tool(scene.tool_radius_m, stiffness_npm);
         let tissue = scene.build().map_err(|error| wrong(&choice.name, &error))?;
         let caps = tissue.caps();

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use palpate_master::device::procedure::{ProcedureParams, ProcedureStep};
 use palpate_master::device::script::ScriptParams;
+use palpate_scene::lattice_file_text;
 use palpate_session::built_in::BuiltInTexts;
 use palpate_session::config::postcondition::{self, Postcondition};
 use palpate_session::config::{Config, ConfigError};
@@ -28,6 +29,8 @@ pub struct RehearsalScript {
     pub about: String,
     /// Scene of the script: a built-in one, or a file by its path from the script's folder.
     pub scene: Option<String>,
+    /// True if it states the radius of its tool; otherwise a session has the tool of the scene.
+    pub states_tool: bool,
     /// Its steps.
     pub procedure: ProcedureParams,
     /// Post-conditions.
@@ -72,7 +75,7 @@ pub fn load(name: &str) -> Result<RehearsalScript, ConfigError> {
     }
     // a scene file is named from the script's folder
     if let (Some(scene), Some(folder)) = (&mut script.scene, Path::new(name).parent())
-        && scene.ends_with(".toml")
+        && (scene.ends_with(".toml") || lattice_file_text(scene).is_some())
     {
         *scene = folder.join(&*scene).display().to_string();
     }
@@ -112,6 +115,7 @@ impl RehearsalScript {
         postcondition::validate(&after, &procedure).map_err(wrong)?;
         Ok(Self {
             about: text.about,
+            states_tool: text.tool_radius_m.is_some(),
             scene: text.scene,
             procedure,
             after,

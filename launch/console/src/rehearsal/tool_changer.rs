@@ -7,10 +7,9 @@
 
 use palpate_master::device::pointer::{PointerHandle, PointerSource};
 use palpate_master::device::{Handle, HandleCaps, HandleReading, Revisions};
-use palpate_master::predict::ToolShape;
 use palpate_transport::mailbox::LatestReader;
 use palpate_transport::{Axes, Time};
-use palpate_twin::{Instrument, TissueCaps, Vec3};
+use palpate_twin::{Instrument, TissueCaps, ToolShape, Vec3};
 
 /// A tool that a page can select.
 #[derive(Debug, Clone, Copy)]

@@ -44,11 +44,8 @@ pub fn rename(table: &mut Table, inside: &[&str]) {
 /// Notes on the old keys of a text or of a `path=value`; none if it is not TOML.
 #[must_use]
 pub fn notes(text: &str, inside: &[&str]) -> Vec<String> {
-    let table = toml::from_str::<Table>(text);
-    table.map_or_else(
-        |_| Vec::new(),
-        |mut table| keys::rename(&mut table, &RENAMED, inside),
-    )
+    let mut table = toml::from_str::<Table>(text).unwrap_or_default();
+    keys::rename(&mut table, &RENAMED, inside)
 }
 
 /// Present path of a field.

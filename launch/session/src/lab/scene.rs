@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;
 
-use palpate_master::predict::ToolShape;
 use palpate_scene as scene;
 use palpate_scene::Scene;
-use palpate_twin::Tissue;
+use palpate_twin::{Tissue, ToolShape};
 
 use crate::built_in::{BuiltInTexts, is_path};
 use crate::config::{Config, ConfigError};
@@ -60,6 +59,15 @@ pub fn contact_m(config: &Config) -> f64 {
     }
 }
 
+/// Loads a scene as [`load_scene`] does, with the ball that touches it in a session.
+///
+/// # Errors
+/// As [`load_scene`].
+pub fn scene_with_tool(config: &Config, name: &str, field: &str) -> Result<Scene, ConfigError> {
+    let tool = &config.master.predict;
+    load_scene(name, field).map(|it| it.with_tool(tool.tool_radius_m, tool.tool_stiffness_npm))
+}
+
 /// Loads a built-in scene by name, or a scene file by path.
 ///
 /// # Errors
@@ -106,9 +114,8 @@ pub fn read_scene(
 /// loaded.
 #[must_use]
 pub fn scene_notes(name: &str) -> Vec<String> {
-    let text = scene_text(name, "scene").ok();
-    let notes = text.and_then(|text| scene::notes(&text).ok());
-    notes.unwrap_or_default()
+    let text = scene_text(name, "scene").unwrap_or_default();
+    scene::notes(&text).unwrap_or_default()
 }
 
 /// Sorted names of the files in a folder, without hidden ones and folders below.
@@ -121,20 +128,22 @@ pub fn list_folder(folder: &Path) -> std::io::Result<Vec<String>> {
         let entry = entry?;
         let name = entry.file_name().into_string();
         let shown = name.ok().filter(|name| !name.starts_with('.'));
-        if let Some(name) = shown.filter(|_| entry.path().is_file()) {
-            names.push(name);
-        }
+        names.extend(shown.filter(|_| entry.path().is_file()));
     }
     names.sort();
     Ok(names)
 }
 
-/// TOML text of a built-in scene by its name, borrowed, or of a scene file by its path, owned. A file with the name of
-/// a built-in scene needs its folder in front, as in `./layered`.
+/// TOML text of a built-in scene by its name, borrowed, or of a file by its path, owned. A file with
+/// the name of a built-in scene needs its folder in front, as in `./layered`.
 ///
 /// # Errors
 /// [`ConfigError`] if neither exists, or the file is not the text of a scene.
 pub fn scene_text(name: &str, field: &str) -> Result<Cow<'static, str>, ConfigError> {
+    if let Some(text) = scene::lattice_file_text(name) {
+        let text = text.map(Cow::Owned);
+        return text.map_err(|error| wrong_scene(field, name, &error));
+    }
     match SCENES.find(Path::new(name)) {
         Ok(Cow::Owned(text)) if !text.contains('=') => {
             let expected = "the file has no field; expected a scene with [tool] and [block], [linked], \

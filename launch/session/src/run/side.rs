@@ -316,7 +316,8 @@ fn master_tick(
 ) -> Result<Prepared, RunError> {
     let (mut handle, device) = handle_source::handle(config, cells.aims)?;
     let table = match config.realtime.fallback_late > 0.0 {
-        true => table_cache::cached(&lab::load_scene(&config.twin, "twin")?).unwrap_or_default(),
+        true => table_cache::cached(&lab::scene_with_tool(config, &config.twin, "twin")?)
+            .unwrap_or_default(),
         false => None,
     };
     let twin = lab::predictor(config, table.as_ref())?;

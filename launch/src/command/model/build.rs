@@ -16,7 +16,7 @@ use palpate_scene::{SceneBody, VoxelBody};
 use palpate_session::lab;
 use palpate_study::messages;
 
-use super::volume;
+use super::{lattice_scene, volume};
 use crate::cli::BuildArgs;
 use crate::command::{CommandOutcome, bad_input, json_or_text};
 
@@ -38,6 +38,9 @@ struct LabelSource {
 /// [`Failure::Usage`] names the file, field or flag, its value, and the valid values.
 pub(super) fn build(arguments: &BuildArgs) -> Result<CommandOutcome, Failure> {
     let source = match &arguments.volume {
+        Some(file) if lattice_scene::is_lattice_file(file) => {
+            return lattice_scene::build(file, arguments);
+        }
         Some(file) => from_volume(file, arguments)?,
         None => from_phantom(arguments)?,
     };

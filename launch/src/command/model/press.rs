@@ -23,7 +23,8 @@ const SPEED_MMPS: f64 = 20.0;
 /// # Errors
 /// [`Failure::Usage`] names the flag or the scene, [`Failure::Refused`] if results cannot be written.
 pub(super) fn press(arguments: &PressArgs) -> Result<CommandOutcome, Failure> {
-    let scene = lab::load_scene(&arguments.scene, "SCENE")?;
+    let name = arguments.units.map(|units| units.of_file(&arguments.scene));
+    let scene = lab::load_scene(name.as_deref().unwrap_or(&arguments.scene), "SCENE")?;
     let radius_m = arguments.radius_mm.map(|mm| 1e-3 * mm);
     let request = PressRequest {
         places_m: arguments

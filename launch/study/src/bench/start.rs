@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use palpate_analysis::Failure;
 use palpate_scene as scene;
 use palpate_session::config::Config;
+use palpate_session::lab;
 use palpate_session::stat::spans::DurationStats;
 use palpate_session::table_cache;
 use palpate_transport::Span;
@@ -109,9 +110,7 @@ fn timed(command: &mut Command) -> Result<Span, Failure> {
 /// If the scene cannot be built or its table is missing.
 pub fn first_tick(folder: &Path) -> Result<String, Failure> {
     let config = Config::default();
-    let tool = &config.master.predict;
-    let twin = scene::load(&config.twin).map_err(refusal)?;
-    let twin = twin.with_tool(tool.tool_radius_m, tool.tool_stiffness_npm);
+    let twin = lab::scene_with_tool(&config, &config.twin, "twin").map_err(refusal)?;
     let missing = || refusal("bench, find a table: no table of the twin's scene");
     let table = table_cache::find(folder, &twin)
         .unwrap_or_default()

@@ -103,9 +103,8 @@ impl Condition {
         if self.values.is_empty() {
             return "base".to_owned();
         }
-        let parts = self.values.iter();
-        let parts = parts.map(|(name, value)| format!("{name} {}", field::formatted(value)));
-        parts.collect::<Vec<_>>().join(", ")
+        let part = |(name, value): &(String, _)| format!("{name} {}", field::formatted(value));
+        self.values.iter().map(part).collect::<Vec<_>>().join(", ")
     }
 }
 

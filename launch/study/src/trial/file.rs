@@ -5,6 +5,7 @@
 //! ([`super::matrix`]). Every error names file, field, value, and the expected value.
 
 use palpate_analysis::Failure;
+use palpate_analysis::scene_tool::adopt_in_trial;
 use palpate_session::config::{Config, keys};
 use serde::{Deserialize, Serialize};
 
@@ -174,17 +175,16 @@ impl Trial {
         read.person.iter().try_for_each(PersonParams::validate)?;
         read.transparency.iter().try_for_each(ToneSweep::validate)?;
         refuse_unused_fields(&read, text)?;
-        let all = AllConditions::read(&read, seeds[0], seeds.len().saturating_mul(repeats))?;
+        let mut all = AllConditions::read(&read, seeds[0], seeds.len().saturating_mul(repeats))?;
+        let configs = all.conditions.iter_mut().map(|one| &mut one.config);
+        adopt_in_trial(configs, &toml::from_str(text).unwrap_or_default());
         let mut conditions = all.conditions.iter();
         if read.clock == TrialClock::Virtual
             && let Some(fault) = conditions.find_map(|one| one.process)
         {
             let found = format!("{:?}", fault.kind);
-            return Err(wrong(
-                "process.fault",
-                found,
-                "clock = \"live\", as virtual time has no processes",
-            ));
+            let expected = "clock = \"live\", as virtual time has no processes";
+            return Err(wrong("process.fault", found, expected));
         }
         let mut fields = all.fields;
         for (name, _) in all.conditions.iter().flat_map(|one| &one.values) {
@@ -258,11 +258,7 @@ impl AllConditions {
             }
         }
         if all.conditions.is_empty() {
-            let field = if all.matrix.is_some() {
-                "[[factor]]"
-            } else {
-                "draw"
-            };
+            let field = ["draw", "[[factor]]"][usize::from(all.matrix.is_some())];
             let found = "without a condition that can run";
             return Err(wrong(field, found, "at least one that a session accepts"));
         }

@@ -110,10 +110,9 @@ pub(crate) struct Tone {
 /// # Errors
 /// [`ConfigError`] if a session cannot be built.
 pub(crate) fn measure(config: &Config, sweep: &ToneSweep) -> Result<Vec<Tone>, ConfigError> {
-    let wall = config.tissue.starts_with("wall:") || config.tissue == "free";
-    let contact_m = match wall {
-        true => robot::environment::WALL_Z_M,
-        false => config.master.predict.tool_radius_m,
+    let contact_m = match config.tissue.as_str() {
+        "free" => robot::environment::WALL_Z_M,
+        _ => lab::contact_m(config),
     };
     let above_m = contact_m + 0.05;
     let free = displayed_impedance(config, sweep, above_m, Box::new(FreeSpace))?;

@@ -277,6 +277,67 @@ pub fn drape(lattice: &Lattice, form: &DrapeSphere) -> Result<Lattice, Defect> {
     ))
 }
 
+/// Drapes a sheet of any size, stiffness and mass: it is scaled to the numbers of the data set, for which the constants
+/// above work, and back. The shape at rest does not depend on masses and damping.
+///
+/// # Errors
+/// As [`drape`]; lengths in the message are in units of the longest surface edge.
+pub fn drape_scaled(lattice: &Lattice, form: &DrapeSphere) -> Result<Lattice, Defect> {
+    let links = || lattice.links.iter();
+    let stiffest_npm = links().map(|link| link.stiffness_npm).fold(0.0, f64::max);
+    let damping_nspm = links().map(|link| link.damping_nspm).fold(0.0, f64::max);
+    let masses_kg = lattice.atoms.iter().filter(|atom| !atom.fixed);
+    let lightest_kg = masses_kg.map(|atom| atom.mass_kg).fold(f64::MAX, f64::min);
+    let scale = DataScale {
+        length: 1.0 / lattice_check::longest_edge_m(lattice),
+        stiffness: HOME_NPM / stiffest_npm,
+        damping: HOME_NSPM / damping_nspm,
+        mass: MASS_KG / lightest_kg,
+    };
+    let form = DrapeSphere {
+        center_m: form.center_m * scale.length,
+        radius_m: form.radius_m * scale.length,
+        ..*form
+    };
+    drape(&scale.apply(lattice), &form).map(|curved| scale.inverse().apply(&curved))
+}
+
+/// Mass of an atom of the data set \[kg\].
+const MASS_KG: f64 = 0.002;
+
+/// Factors on the numbers of a lattice.
+#[derive(Debug, Clone, Copy)]
+struct DataScale {
+    length: f64,
+    stiffness: f64,
+    damping: f64,
+    mass: f64,
+}
+
+impl DataScale {
+    fn inverse(self) -> Self {
+        Self {
+            length: 1.0 / self.length,
+            stiffness: 1.0 / self.stiffness,
+            damping: 1.0 / self.damping,
+            mass: 1.0 / self.mass,
+        }
+    }
+
+    fn apply(self, lattice: &Lattice) -> Lattice {
+        let mut scaled = lattice.clone();
+        for atom in &mut scaled.atoms {
+            atom.position_m *= self.length;
+            atom.mass_kg *= self.mass;
+        }
+        for link in &mut scaled.links {
+            link.stiffness_npm *= self.stiffness;
+            link.damping_nspm *= self.damping;
+        }
+        scaled
+    }
+}
+
 /// Lattice without fixed atoms; surface atoms stay first.
 fn freed(lattice: &Lattice) -> Lattice {
     let mut place = vec![None; lattice.atoms.len()];

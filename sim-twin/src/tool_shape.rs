@@ -2,12 +2,9 @@
 //!
 //! Source: seed-004 row S4-P30 (real tool geometry); ours in form. The tool's place is the middle of its shape.
 
-use core::ops::RangeInclusive;
-
-use palpate_transport::FieldError;
-use palpate_transport::params::RangeChecked;
-use palpate_twin::{TissueCaps, Vec3};
 use serde::{Deserialize, Serialize};
+
+use crate::{TissueCaps, Vec3};
 
 /// Shape along which a tool's ball is swept; its middle is the tool's place, world frame.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -39,7 +36,7 @@ impl ToolShape {
         }
     }
 
-    /// Both edges \[m\]: shaft and side of a [`palpate_twin::Tool`].
+    /// Both edges \[m\]: shaft and side of a [`crate::Tool`].
     #[must_use]
     pub fn edges_m(&self) -> [Vec3; 2] {
         match *self {
@@ -51,7 +48,7 @@ impl ToolShape {
 
     /// Largest of its lengths \[m\]; NaN if one is not finite or an edge is negative.
     #[must_use]
-    pub(crate) fn longest_m(&self) -> f64 {
+    pub fn longest_m(&self) -> f64 {
         let [shaft_m, side_m] = self.edges_m();
         let all = || shaft_m.iter().chain(side_m.iter());
         let negative = matches!(self, Self::Box { edges_m } if edges_m.iter().any(|m| *m < 0.0));
@@ -69,18 +66,6 @@ impl ToolShape {
             Self::Capsule { .. } => caps.shafts,
             Self::Box { .. } => caps.plates,
         }
-    }
-}
-
-/// Checks the largest of its lengths.
-impl RangeChecked for ToolShape {
-    fn check(
-        &self,
-        field: &'static str,
-        range: &RangeInclusive<f64>,
-        expected: Option<&'static str>,
-    ) -> Result<(), FieldError> {
-        self.longest_m().check(field, range, expected)
     }
 }
 
