@@ -220,11 +220,11 @@ impl Block {
             let ratio = dt * rate[l];
             let gain = 1.0 / 0.5f32.mul_add(ratio, 1.0);
             let decay = (-0.5f32).mul_add(ratio, 1.0) * gain;
-            for c in 0..SHAPE_LEN {
+            for (c, spring) in spring.iter_mut().enumerate() {
                 let (weight, part) = weights(c, hourglass);
-                let (own, old) = (stiffness[l] * part, spring[c][l]);
+                let (own, old) = (stiffness[l] * part, spring[l]);
                 let new = decay * old + gain * self.change[c][l];
-                spring[c][l] = new;
+                spring[l] = new;
                 self.forces[c][l] += own * new;
                 let sum = old + new;
                 self.dissipated[l] += weight * own * (0.25 * ratio) * sum * sum;
@@ -273,8 +273,8 @@ fn begin_block(
         let mut change = std::array::from_fn(|c| now[c] - memory[c][l]);
         let own = own.map(|row| row[l]);
         let (forces, heat) = dashpot(&mut change, own, &cells.hourglass, inverse);
-        for c in 0..9 {
-            block.gradient[c][l] = gradient[c];
+        for (row, value) in block.gradient.iter_mut().zip(gradient) {
+            row[l] = value;
         }
         for c in 0..SHAPE_LEN {
             memory[c][l] = now[c];
