@@ -44,18 +44,25 @@ pub(super) enum LumpBlock {
 impl LumpBlock {
     /// Block of a scene, or a description of what the scene has instead.
     pub(super) fn of(body: &SceneBody) -> Result<Self, &'static str> {
-        let (phantom, lumps) = match body {
-            SceneBody::Block(block) => (Self::Cells(block.clone()), block.inclusions.len()),
-            SceneBody::VoxelBlock(block) => (Self::Links(block.clone()), block.inclusions.len()),
+        let (phantom, lump) = match body {
+            SceneBody::Block(block) => {
+                let solid = block.inclusions.first().map(|lump| lump.solid);
+                (Self::Cells(block.clone()), solid)
+            }
+            SceneBody::VoxelBlock(block) => {
+                let solid = block.inclusions.first().map(|lump| lump.solid);
+                (Self::Links(block.clone()), solid)
+            }
             SceneBody::Lattice { .. } => return Err("is a lattice"),
             SceneBody::Flat(_) => return Err("is a flat sheet"),
             SceneBody::Mesh(_) => return Err("is a mesh"),
             SceneBody::VoxelBody(_) => return Err("is a volume of voxels"),
         };
-        if lumps == 0 {
-            return Err("has no inclusion");
+        match lump {
+            None => Err("has no inclusion"),
+            Some(Some(_)) => Err("has a first inclusion that is no ball"),
+            Some(None) => Ok(phantom),
         }
-        Ok(phantom)
     }
 
     /// Centre and radius of the lump \[m\].
@@ -127,7 +134,8 @@ impl LumpBlock {
                 let around_pa = host_pa.unwrap_or(own.young_pa());
                 let material =
                     Material::new(contrast * around_pa, own.poisson(), own.density_kgpm3());
-                lump.material = material.map_err(|_| invalid())?;
+                let material = material.map_err(|_| invalid())?;
+                lump.material = material.with_law(own.law()).map_err(|_| invalid())?;
             }
             Self::Links(block) => {
                 let around_pa = block

@@ -222,12 +222,34 @@ pub(super) fn cell_forces<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
     (out, response.energy + 0.5 * hourglass_energy2, demand)
 }
 
+/// Cells of one law among those of several.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LawLanes<'a> {
+    /// Law of every cell of the grid.
+    pub(super) laws: &'a [u32],
+    pub(super) law: u32,
+}
+
+impl LawLanes<'_> {
+    /// Returns 1 for the cells of a SIMD block that have the law, and 0 for the others.
+    #[inline(always)]
+    fn block(&self, at: usize) -> Row {
+        let mut lanes = [0.0; SIMD_WIDTH];
+        for (lane, law) in lanes.iter_mut().zip(&self.laws[at..at + SIMD_WIDTH]) {
+            *lane = if *law == self.law { 1.0 } else { 0.0 };
+        }
+        lanes
+    }
+}
+
 /// Cells of a pass, their displacements and the weight of their forces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ForcePass<'a> {
     pub(super) cells: &'a Cells,
     pub(super) moduli: CellModuli<'a>,
     pub(super) runs: &'a [Run],
+    /// Cells of the runs that act; all without it.
+    pub(super) lanes: Option<LawLanes<'a>>,
     pub(super) weight: f32,
     pub(super) u: &'a [Field; 3],
 }
@@ -244,6 +266,7 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
     let ForcePass {
         cells,
         moduli,
+        lanes,
         weight,
         u,
         ..
@@ -259,7 +282,14 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
                 *x = row(u, at + corner);
             }
         }
-        let (mu, lambda) = (row(moduli[0], at), row(moduli[1], at));
+        let (mut mu, mut lambda) = (*row(moduli[0], at), *row(moduli[1], at));
+        let acting = lanes.map(|lanes| lanes.block(at));
+        if let Some(acting) = &acting {
+            for l in 0..SIMD_WIDTH {
+                mu[l] *= acting[l];
+                lambda[l] *= acting[l];
+            }
+        }
         let mut out = [[[0.0_f32; SIMD_WIDTH]; 8]; 3];
         let (mut energy, mut demand) = ([0.0_f32; SIMD_WIDTH], [0.0_f32; SIMD_WIDTH]);
         for l in 0..SIMD_WIDTH {
@@ -276,9 +306,21 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
         buffer.set(first, &out);
         if WITH_ENERGY {
             let own = row(&cells.demand, at);
+            let before = &mut cell_demands[first..first + SIMD_WIDTH];
             for l in 0..SIMD_WIDTH {
                 energies[l] += energy[l];
                 demand[l] *= own[l];
+            }
+            if let Some(acting) = &acting {
+                for l in 0..SIMD_WIDTH {
+                    demand[l] = if acting[l] > 0.0 {
+                        demand[l]
+                    } else {
+                        before[l]
+                    };
+                }
+            }
+            for l in 0..SIMD_WIDTH {
                 demands[l] = if demand[l] > demands[l] {
                     demand[l]
                 } else {
@@ -291,7 +333,7 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
                     f32::MAX
                 };
             }
-            cell_demands[first..first + SIMD_WIDTH].copy_from_slice(&demand);
+            before.copy_from_slice(&demand);
         }
     }
     if WITH_ENERGY {
