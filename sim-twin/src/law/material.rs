@@ -2,6 +2,8 @@
 //!
 //! Source: textbook relations between elastic constants (Timoshenko and Goodier, section 7).
 
+use std::fmt;
+
 use super::viscous::{Viscosity, ViscousError};
 use super::{LawFamily, LawFamilyError};
 
@@ -33,13 +35,28 @@ pub struct CellMaterial {
 }
 
 /// An isotropic material at rest.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Material {
     young_pa: f64,
     poisson: f64,
     density_kgpm3: f64,
     viscosity: Viscosity,
     law: Option<LawFamily>,
+}
+
+/// Text without an absent law: keys of depth maps are made of it, and a material without a law has the key that it had.
+impl fmt::Debug for Material {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Material");
+        text.field("young_pa", &self.young_pa)
+            .field("poisson", &self.poisson)
+            .field("density_kgpm3", &self.density_kgpm3)
+            .field("viscosity", &self.viscosity);
+        if let Some(law) = &self.law {
+            text.field("law", law);
+        }
+        text.finish()
+    }
 }
 
 /// The two Lame constants.
