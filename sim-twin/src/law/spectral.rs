@@ -7,7 +7,7 @@
 use super::Real;
 
 /// Sweeps of three rotations that suffice for double precision; measured for random matrices and clusters.
-pub const SWEEPS_DOUBLE: usize = 6;
+pub(crate) const SWEEPS_DOUBLE: usize = 6;
 /// Sweeps that suffice for single precision.
 pub const SWEEPS_SINGLE: usize = 3;
 

@@ -5,7 +5,7 @@
 use palpate_analysis::Failure;
 use palpate_scene::{Block, SceneBody, VoxelBlock};
 use palpate_twin::Vec3;
-use palpate_twin::law::{Material, MixingRule};
+use palpate_twin::law::MixingRule;
 
 use crate::messages::wrong;
 
@@ -44,25 +44,18 @@ pub(super) enum LumpBlock {
 impl LumpBlock {
     /// Block of a scene, or a description of what the scene has instead.
     pub(super) fn of(body: &SceneBody) -> Result<Self, &'static str> {
-        let (phantom, lump) = match body {
-            SceneBody::Block(block) => {
-                let solid = block.inclusions.first().map(|lump| lump.solid);
-                (Self::Cells(block.clone()), solid)
-            }
-            SceneBody::VoxelBlock(block) => {
-                let solid = block.inclusions.first().map(|lump| lump.solid);
-                (Self::Links(block.clone()), solid)
-            }
+        let (phantom, lumps) = match body {
+            SceneBody::Block(block) => (Self::Cells(block.clone()), block.inclusions.len()),
+            SceneBody::VoxelBlock(block) => (Self::Links(block.clone()), block.inclusions.len()),
             SceneBody::Lattice { .. } => return Err("is a lattice"),
             SceneBody::Flat(_) => return Err("is a flat sheet"),
             SceneBody::Mesh(_) => return Err("is a mesh"),
             SceneBody::VoxelBody(_) => return Err("is a volume of voxels"),
         };
-        match lump {
-            None => Err("has no inclusion"),
-            Some(Some(_)) => Err("has a first inclusion that is no ball"),
-            Some(None) => Ok(phantom),
+        if lumps == 0 {
+            return Err("has no inclusion");
         }
+        Ok(phantom)
     }
 
     /// Centre and radius of the lump \[m\].
@@ -128,21 +121,19 @@ impl LumpBlock {
                 let host = block.host_layer(&block.inclusions[0]);
                 let host_pa = host.map(|layer| block.layers[layer].material.young_pa());
                 let lump = &mut block.inclusions[0];
-                (lump.radius_m, lump.centre_m.z) = (radius_m, -depth_m);
+                (lump.radius_m, lump.centre_m.z, lump.solid) = (radius_m, -depth_m, None);
                 let own = &lump.material;
                 // a loaded block has layers
                 let around_pa = host_pa.unwrap_or(own.young_pa());
-                let material =
-                    Material::new(contrast * around_pa, own.poisson(), own.density_kgpm3());
-                let material = material.map_err(|_| invalid())?;
-                lump.material = material.with_law(own.law()).map_err(|_| invalid())?;
+                let factor = contrast * around_pa / own.young_pa();
+                lump.material = own.scaled(factor).map_err(|_| invalid())?;
             }
             Self::Links(block) => {
                 let around_pa = block
                     .host_material(&block.inclusions[0].centre_m)
                     .modulus_pa;
                 let lump = &mut block.inclusions[0];
-                (lump.radius_m, lump.centre_m.z) = (radius_m, -depth_m);
+                (lump.radius_m, lump.centre_m.z, lump.solid) = (radius_m, -depth_m, None);
                 lump.material.modulus_pa = contrast * around_pa;
                 lump.material.check().map_err(|_| invalid())?;
             }

@@ -425,11 +425,7 @@ fn grid(
     totals: &mut Totals,
 ) -> Grid {
     let (nested, params) = (materials.nested, materials.params);
-    let (level, cell_materials, scale) = (
-        &nested.levels[index],
-        &materials.cell_materials[index],
-        materials.scale,
-    );
+    let (level, scale) = (&nested.levels[index], materials.scale);
     let low_m = (level.low_m - nested.levels[0].low_m) / scale.length_m;
     let mut grid = empty(level.cells, edge(level, scale), low_m.into(), params);
     let volume = grid.edge.iter().product::<f64>();
@@ -440,7 +436,7 @@ fn grid(
             density_kgpm3: density,
             viscosity,
             law: _,
-        } = cell_materials[cell];
+        } = materials.cell_materials[index][cell];
         let demand = materials.step_demand(index, cell);
         let own = demand.on_steps_of(greatest);
         let limited = own.min(greatest);

@@ -254,6 +254,34 @@ pub(super) struct ForcePass<'a> {
     pub(super) u: &'a [Field; 3],
 }
 
+/// Returns the moduli of a SIMD block, 0 for the cells that do not act.
+#[inline(always)]
+fn acting_moduli(pass: &ForcePass, at: usize, acting: Option<&Row>) -> [Row; 2] {
+    let mut moduli = pass.moduli.map(|field| *row(field, at));
+    if let Some(acting) = acting {
+        for own in &mut moduli {
+            for l in 0..SIMD_WIDTH {
+                own[l] *= acting[l];
+            }
+        }
+    }
+    moduli
+}
+
+/// Writes the demands of the cells of a SIMD block that act, and clears the others.
+#[inline(always)]
+fn record_demands(demand: &mut Row, acting: Option<&Row>, of_block: &mut [f32]) {
+    let Some(acting) = acting else {
+        of_block.copy_from_slice(demand);
+        return;
+    };
+    for l in 0..SIMD_WIDTH {
+        let acts = acting[l] > 0.0;
+        of_block[l] = if acts { demand[l] } else { of_block[l] };
+        demand[l] = if acts { demand[l] } else { 0.0 };
+    }
+}
+
 /// Writes the forces of a run to the buffer, and the demands of its cells.
 #[inline(always)]
 fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
@@ -264,12 +292,7 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
     cell_demands: &mut [f32],
 ) -> PassTotals {
     let ForcePass {
-        cells,
-        moduli,
-        lanes,
-        weight,
-        u,
-        ..
+        cells, weight, u, ..
     } = *pass;
     let (start, length) = run;
     let mut totals = PassTotals::default();
@@ -282,14 +305,8 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
                 *x = row(u, at + corner);
             }
         }
-        let (mut mu, mut lambda) = (*row(moduli[0], at), *row(moduli[1], at));
-        let acting = lanes.map(|lanes| lanes.block(at));
-        if let Some(acting) = &acting {
-            for l in 0..SIMD_WIDTH {
-                mu[l] *= acting[l];
-                lambda[l] *= acting[l];
-            }
-        }
+        let acting = pass.lanes.map(|lanes| lanes.block(at));
+        let [mu, lambda] = acting_moduli(pass, at, acting.as_ref());
         let mut out = [[[0.0_f32; SIMD_WIDTH]; 8]; 3];
         let (mut energy, mut demand) = ([0.0_f32; SIMD_WIDTH], [0.0_f32; SIMD_WIDTH]);
         for l in 0..SIMD_WIDTH {
@@ -306,20 +323,12 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
         buffer.set(first, &out);
         if WITH_ENERGY {
             let own = row(&cells.demand, at);
-            let before = &mut cell_demands[first..first + SIMD_WIDTH];
             for l in 0..SIMD_WIDTH {
                 energies[l] += energy[l];
                 demand[l] *= own[l];
             }
-            if let Some(acting) = &acting {
-                for l in 0..SIMD_WIDTH {
-                    demand[l] = if acting[l] > 0.0 {
-                        demand[l]
-                    } else {
-                        before[l]
-                    };
-                }
-            }
+            let of_block = &mut cell_demands[first..first + SIMD_WIDTH];
+            record_demands(&mut demand, acting.as_ref(), of_block);
             for l in 0..SIMD_WIDTH {
                 demands[l] = if demand[l] > demands[l] {
                     demand[l]
@@ -333,7 +342,6 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
                     f32::MAX
                 };
             }
-            before.copy_from_slice(&demand);
         }
     }
     if WITH_ENERGY {
