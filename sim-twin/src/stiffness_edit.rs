@@ -19,6 +19,7 @@ pub fn validate_scale(edit: &Edit<'_>) -> Result<(RegionShape, f64, bool), EditE
         return Err(EditError::Kind(edit.kind()));
     };
     let above_0 = |value: f64| value > 0.0 && value.is_finite();
+    let is_unit = |[x, y]: [f64; 2]| (x * x + y * y - 1.0).abs() < 1e-9;
     let positive = "a finite number above 0";
     let wrong = match shape {
         // the lowest and the highest layer may be unbounded
@@ -30,6 +31,15 @@ pub fn validate_scale(edit: &Edit<'_>) -> Result<(RegionShape, f64, bool), EditE
         }
         RegionShape::Ball { radius_m, .. } if !above_0(radius_m) => {
             Some(("radius_m", radius_m, positive))
+        }
+        RegionShape::Solid { centre_m, .. } if centre_m.iter().any(|x| !x.is_finite()) => {
+            Some(("center_m", centre_m.sum(), "finite numbers"))
+        }
+        RegionShape::Solid { solid, .. } if !solid.half_m.iter().all(|&half_m| above_0(half_m)) => {
+            Some(("half_m", solid.half_m.min(), positive))
+        }
+        RegionShape::Solid { solid, .. } if !is_unit(solid.axis) => {
+            Some(("axis", solid.axis[0], "cosine and sine of a turn"))
         }
         _ if !above_0(factor) => Some(("factor", factor, positive)),
         _ => None,

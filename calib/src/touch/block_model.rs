@@ -95,6 +95,7 @@ impl<'a> BlockModel<'a> {
             name,
             centre_m: Vec3::new(place_m[0], place_m[1], -depth_m),
             radius_m: size * radius_m,
+            solid: None,
             material: block.layers[0].material,
         };
         ball.material = block.layers[block.host_layer(&ball).unwrap_or(0)].material;

@@ -13,7 +13,7 @@ mod elimination;
 use crate::static_press::StaticPressError;
 use element::Element;
 use elimination::ColumnSystem;
-use palpate_twin::law::{LawFamily, MaterialLaw, Moduli};
+use palpate_twin::law::{CellMaterial, LawFamily, MaterialLaw};
 
 /// Edges of elements over the distance from the axis or the top, and over the distance beyond the widest contact.
 const EDGE_A_RADIUS: f64 = 0.15;
@@ -59,10 +59,10 @@ const fn shift(curvature: f64, diagonal: f64) -> MatrixShift {
 /// Layered cylinder under a rigid, frictionless ball. Its bottom is fixed and its side is free.
 #[derive(Debug, Clone, Copy)]
 pub struct AxialPress<'a> {
-    /// Law of all layers.
+    /// Law of layers whose material has none of its own.
     pub family: LawFamily,
-    /// Thickness \[m\] and moduli of the layers, from the top down.
-    pub layers: &'a [(f64, Moduli)],
+    /// Thickness \[m\] and material of the layers, from the top down; density and viscosity have no effect.
+    pub layers: &'a [(f64, CellMaterial)],
     /// Radius of the cylinder \[m\].
     pub outer_m: f64,
     /// Radius of the ball \[m\].
@@ -86,7 +86,7 @@ impl AxialPress<'_> {
         let scale_pa = self
             .layers
             .iter()
-            .fold(0.0_f64, |a, layer| a.max(layer.1.mu_pa));
+            .fold(0.0_f64, |a, layer| a.max(layer.1.moduli.mu_pa));
         let mut press = Press::new(
             self,
             first_m / self.radius_m,
@@ -226,7 +226,10 @@ impl Press {
         let (down, layers) = problem.depth_axis(low, high);
         let laws = problem.layers.iter();
         let laws: Vec<MaterialLaw> = laws
-            .map(|(_, moduli)| MaterialLaw::new(problem.family, moduli.scaled(1.0 / scale_pa)))
+            .map(|(_, own)| {
+                let moduli = own.moduli.scaled(1.0 / scale_pa);
+                MaterialLaw::new(own.law.unwrap_or(problem.family), moduli)
+            })
             .collect();
         let system = ColumnSystem::new(radial.len() - 1, 2 * (down.len() - 1));
         let mut elements = Vec::with_capacity((radial.len() - 1) * layers.len());
@@ -257,7 +260,7 @@ impl Press {
                 });
             }
         }
-        let top_mu = problem.layers[0].1.mu_pa / scale_pa;
+        let top_mu = problem.layers[0].1.moduli.mu_pa / scale_pa;
         let unknowns = system.unknowns();
         Self {
             elements,

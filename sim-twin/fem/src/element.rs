@@ -74,6 +74,12 @@ impl AveragedLaw {
         Self::new(self.family, moduli, self.local_ratio)
     }
 
+    /// Returns the law of another family with these moduli, averaged alike.
+    #[must_use]
+    pub(crate) fn with_family(&self, family: LawFamily, moduli: Moduli) -> Self {
+        Self::new(family, moduli, self.local_ratio)
+    }
+
     /// Returns laws that sum to the whole, the averaging of each, and their signs.
     fn terms(&self) -> impl Iterator<Item = (&MaterialLaw, Averaging, f64)> {
         let soft = self.soft.iter();

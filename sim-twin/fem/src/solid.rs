@@ -9,7 +9,7 @@ use nalgebra::Matrix3;
 use palpate_geometry::mesh::hex::{BlockSide, HexMesh};
 use palpate_geometry::mesh::quadratic::QuadraticTetMesh;
 use palpate_twin::Vec3;
-use palpate_twin::law::{ElasticLaw, LawFamily, Moduli};
+use palpate_twin::law::{CellMaterial, ElasticLaw, LawFamily, Moduli};
 
 /// Mesh with one law per cell, without units: hexahedra, or tetrahedra with ten nodes and four points.
 #[derive(Debug, Clone)]
@@ -100,6 +100,18 @@ pub(crate) fn laws(family: LawFamily, moduli: &[Moduli], shared: f64) -> (Vec<Av
 }
 
 impl<const N: usize, const P: usize> Solid<N, P> {
+    /// Gives every cell whose material has a law of its own that law.
+    #[must_use]
+    pub(crate) fn with_own_laws(mut self, cell_materials: &[CellMaterial]) -> Self {
+        for (law, material) in self.laws.iter_mut().zip(cell_materials) {
+            if let Some(family) = material.law {
+                let moduli = material.moduli.scaled(1.0 / self.stress_pa);
+                *law = law.with_family(family, moduli);
+            }
+        }
+        self
+    }
+
     /// Returns the solid; panics if its lists differ in length or no node is fixed.
     fn checked(self) -> Self {
         assert_eq!(self.laws.len(), self.cells.len(), "one law per cell");

@@ -12,7 +12,7 @@ use crate::sphere_contact::{ContactSurface, Sphere};
 use palpate_geometry::mesh::hex::{BlockSide, HexMesh};
 use palpate_twin::Vec3;
 use palpate_twin::conjugate_gradient::{SolveReport, dot, norm};
-use palpate_twin::law::{LawFamily, Moduli};
+use palpate_twin::law::{CellMaterial, LawFamily};
 
 /// Ratio of the shortest increment to the requested one.
 const SHORTEST: f64 = 0.02;
@@ -77,10 +77,10 @@ pub enum StaticPressError {
 pub struct PressedBlock<'a> {
     /// Mesh; its bottom is fixed.
     pub mesh: &'a HexMesh,
-    /// Law of all cells.
+    /// Law of cells whose material has none of its own.
     pub family: LawFamily,
-    /// Moduli of every cell.
-    pub moduli: &'a [Moduli],
+    /// Material of every cell; its density and viscosity have no effect.
+    pub cell_materials: &'a [CellMaterial],
     /// Sides that are planes of symmetry. The block in the mesh is then a half or a quarter of the whole.
     pub mirrors: &'a [BlockSide],
     /// Position of the ball over the top \[m\].
@@ -99,9 +99,11 @@ impl PressedBlock<'_> {
     /// [`StaticPressError`] names the depth at which no equilibrium was found, or the number that is out of its range.
     ///
     /// # Panics
-    /// If there is not one entry of `moduli` per cell.
+    /// If there is not one entry of `cell_materials` per cell.
     pub fn forces_n(&self, depths_m: &[f64]) -> Result<Vec<f64>, StaticPressError> {
-        let mut solid = Solid::new(self.mesh, self.family, self.moduli);
+        let moduli: Vec<_> = self.cell_materials.iter().map(|own| own.moduli).collect();
+        let solid = Solid::new(self.mesh, self.family, &moduli);
+        let mut solid = solid.with_own_laws(self.cell_materials);
         for &side in self.mirrors {
             solid.mirror(self.mesh, side);
         }

@@ -6,7 +6,9 @@ use palpate_geometry::mesh::grading::Grading;
 use palpate_geometry::mesh::hex::{BlockSide, HexMesh};
 use palpate_geometry::mesh::quadratic::EDGES;
 use palpate_twin::Vec3;
-use palpate_twin::law::{CellMaterial, ElasticLaw, LawFamily, Material, Moduli, Viscosity};
+use palpate_twin::law::{
+    CellMaterial, ElasticLaw, LawFamily, Material, Moduli, OgdenTerm, Viscosity,
+};
 use proptest::prelude::*;
 
 mod balance;
@@ -34,6 +36,7 @@ pub(crate) fn cell_materials(
         moduli,
         density_kgpm3,
         viscosity,
+        law: None,
     };
     moduli.iter().zip(densities_kgpm3).map(of).collect()
 }
@@ -57,7 +60,7 @@ fn pressure_wave_mps(material: &Material) -> f64 {
 }
 
 /// Laws of large strain.
-pub(crate) const NONLINEAR: [LawFamily; 6] = [
+pub(crate) const NONLINEAR: [LawFamily; 7] = [
     LawFamily::StVenantKirchhoff,
     LawFamily::NeoHookean,
     LawFamily::StableNeoHookean,
@@ -66,6 +69,19 @@ pub(crate) const NONLINEAR: [LawFamily; 6] = [
     LawFamily::Yeoh {
         second: 0.8,
         third: 0.5,
+    },
+    LawFamily::Ogden {
+        terms: [
+            OgdenTerm {
+                share: 0.6,
+                exponent: 5.0,
+            },
+            OgdenTerm {
+                share: 0.4,
+                exponent: -3.0,
+            },
+            OgdenTerm::NONE,
+        ],
     },
 ];
 

@@ -116,7 +116,7 @@ impl Block {
     ) -> Result<Vec<f64>, SceneError> {
         let layers = self.layers.iter();
         let layers: Vec<_> = layers
-            .map(|layer| (layer.thickness_m, layer.material.moduli()))
+            .map(|layer| (layer.thickness_m, layer.material.cell_material()))
             .collect();
         let press = AxialPress {
             family: self.params.law,
@@ -134,11 +134,11 @@ impl Block {
         let mesh = self.mesh_around(press, &mirrors)?;
         let regions = self.regions();
         let shares = RegionFractions::sample(&mesh, &regions, SAMPLES)?;
-        let moduli = shares.moduli(&regions, self.mixing);
+        let cell_materials = shares.cell_materials(&regions, self.mixing);
         let pressed = PressedBlock {
             mesh: &mesh,
             family: self.params.law,
-            moduli: &moduli,
+            cell_materials: &cell_materials,
             mirrors: &mirrors,
             over_m: press.at_m,
             radius_m: press.radius_m,
@@ -155,7 +155,7 @@ impl Block {
                 && self
                     .inclusions
                     .iter()
-                    .all(|ball| ball.centre_m[axis] == 0.0)
+                    .all(|inclusion| inclusion.is_symmetric(axis))
         };
         (0..2)
             .filter(|&axis| central(axis))

@@ -1,4 +1,4 @@
-//! Layers over a rigid ground with balls in them: common parts of finite-element blocks and voxel blocks.
+//! Layers over a rigid ground with inclusions in them: common parts of finite-element blocks and voxel blocks.
 //!
 //! Source: ours. A block is centred under the origin: its top is at z = 0 and its ground at minus its height.
 
@@ -9,7 +9,7 @@ use super::text::{field_error, require_positive};
 use super::{Lump, SceneError};
 use palpate_twin::Vec3;
 use palpate_twin::law::Material;
-use palpate_twin::shape::RegionShape;
+use palpate_twin::shape::{RegionShape, SolidForm, TurnedSolid};
 
 /// Layer of a material.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,17 +22,39 @@ pub struct Layer<M = Material> {
     pub material: M,
 }
 
-/// Ball of another material.
+/// Ball, box or ellipsoid of another material.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inclusion<M = Material> {
     /// Its name.
     pub name: String,
     /// Its centre \[m\], below z = 0.
     pub centre_m: Vec3,
-    /// Its radius \[m\].
+    /// Radius of the ball, or of the upright cylinder around another form \[m\].
     pub radius_m: f64,
+    /// Its form, if it is no ball.
+    pub solid: Option<TurnedSolid>,
     /// Material.
     pub material: M,
+}
+
+impl<M> Inclusion<M> {
+    /// Its shape.
+    #[must_use]
+    pub fn shape(&self) -> RegionShape {
+        let (centre_m, radius_m) = (self.centre_m, self.radius_m);
+        match self.solid {
+            Some(solid) => RegionShape::Solid { centre_m, solid },
+            None => RegionShape::Ball { centre_m, radius_m },
+        }
+    }
+
+    /// True if the plane through x = 0 (axis 0) or y = 0 (axis 1) is one of its symmetry.
+    #[must_use]
+    pub(super) fn is_symmetric(&self, axis: usize) -> bool {
+        // an upright solid has an axis with a zero
+        let upright = self.solid.is_none_or(|solid| solid.axis.contains(&0.0));
+        self.centre_m[axis] == 0.0 && upright
+    }
 }
 
 /// Material of layers and balls.
@@ -85,10 +107,89 @@ pub(super) struct LayerText {
 pub(super) struct InclusionText {
     name: Option<String>,
     center_m: [f64; 3],
-    radius_m: f64,
+    #[serde(flatten)]
+    form: FormText,
     /// All other keys, as those of a layer.
     #[serde(flatten)]
     material: toml::Table,
+}
+
+/// Keys of the form of an inclusion: `radius_m`, or `shape` and `half_m`.
+#[derive(Debug, Clone, Deserialize)]
+struct FormText {
+    radius_m: Option<f64>,
+    shape: Option<String>,
+    half_m: Option<[f64; 3]>,
+    turn_deg: Option<f64>,
+}
+
+impl FormText {
+    /// Radius as that of an inclusion, and its form; `field` is the path of the entry.
+    fn form(&self, field: &str) -> Result<(f64, Option<TurnedSolid>), SceneError> {
+        let of = |key: &str| format!("{field}.{key}");
+        let form = match self.shape.as_deref() {
+            None | Some("ball") => {
+                let other = self.half_m.map(|half_m| ("half_m", half_m[0]));
+                let other = other.or(self.turn_deg.map(|turn_deg| ("turn_deg", turn_deg)));
+                if let Some((key, value)) = other {
+                    let expected = "nothing: only a box or an ellipsoid has it, by `shape`";
+                    return Err(field_error(of(key), value, expected));
+                }
+                let Some(radius_m) = self.radius_m else {
+                    let expected = "a radius, or `shape` and `half_m`";
+                    return Err(field_error(of("radius_m"), "missing", expected));
+                };
+                require_positive(of("radius_m"), radius_m)?;
+                return Ok((radius_m, None));
+            }
+            Some("box") => SolidForm::Box,
+            Some("ellipsoid") => SolidForm::Ellipsoid,
+            Some(other) => {
+                let expected = "one of: ball, box, ellipsoid";
+                return Err(field_error(of("shape"), other, expected));
+            }
+        };
+        if let Some(radius_m) = self.radius_m {
+            let expected = "nothing: a box or an ellipsoid has `half_m`";
+            return Err(field_error(of("radius_m"), radius_m, expected));
+        }
+        let Some(half_m) = self.half_m else {
+            let expected = "half of its lengths along its own axes";
+            return Err(field_error(of("half_m"), "missing", expected));
+        };
+        for (axis, &half_m) in half_m.iter().enumerate() {
+            require_positive(of(&format!("half_m[{axis}]")), half_m)?;
+        }
+        let turn_deg = self.turn_deg.unwrap_or(0.0);
+        if !turn_deg.is_finite() {
+            return Err(field_error(of("turn_deg"), turn_deg, "a finite number"));
+        }
+        let solid = TurnedSolid {
+            form,
+            half_m: half_m.into(),
+            axis: axis(turn_deg),
+        };
+        let radius_m = match form {
+            SolidForm::Box => libm::hypot(half_m[0], half_m[1]),
+            SolidForm::Ellipsoid => half_m[0].max(half_m[1]),
+        };
+        Ok((radius_m, Some(solid)))
+    }
+}
+
+/// Cosine and sine of an angle; exact for quarter turns, which keep planes of symmetry.
+fn axis(turn_deg: f64) -> [f64; 2] {
+    let turn_deg = turn_deg.rem_euclid(360.0);
+    for (quarter, axis) in [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]
+        .into_iter()
+        .enumerate()
+    {
+        if turn_deg == 90.0 * quarter as f64 {
+            return axis;
+        }
+    }
+    let turn = turn_deg.to_radians();
+    [libm::cos(turn), libm::sin(turn)]
 }
 
 /// Reads layers of a block of this size \[m\] from the top down. Their total thickness is the height of the block if they
@@ -134,7 +235,7 @@ pub(super) fn layers<M: LayerMaterial>(
     Ok(layers)
 }
 
-/// Reads balls in a block of this size \[m\].
+/// Reads inclusions of a block of this size \[m\].
 pub(super) fn inclusions<M: LayerMaterial>(
     texts: &[InclusionText],
     size_m: [f64; 3],
@@ -144,9 +245,9 @@ pub(super) fn inclusions<M: LayerMaterial>(
         let entry = MaterialEntry {
             field: format!("inclusion[{index}]"),
             keys: &text.material,
-            own_keys: "`name`, `center_m` and `radius_m`",
+            own_keys: "`name`, `center_m`, `radius_m`, `shape`, `half_m` and `turn_deg`",
         };
-        require_positive(format!("{}.radius_m", entry.field), text.radius_m)?;
+        let (radius_m, solid) = text.form.form(&entry.field)?;
         let centre_m = Vec3::from(text.center_m);
         let inside = centre_m.x.abs() <= 0.5 * size_m[0]
             && centre_m.y.abs() <= 0.5 * size_m[1]
@@ -160,7 +261,8 @@ pub(super) fn inclusions<M: LayerMaterial>(
         inclusions.push(Inclusion {
             name,
             centre_m,
-            radius_m: text.radius_m,
+            radius_m,
+            solid,
             material,
         });
     }
@@ -194,14 +296,12 @@ pub(super) fn shapes<M>(
         }
     };
     let slices = layers.iter().enumerate().map(slice);
-    let balls = inclusions.iter().map(|ball| RegionShape::Ball {
-        centre_m: ball.centre_m,
-        radius_m: ball.radius_m,
-    });
-    slices.chain(balls).collect()
+    slices
+        .chain(inclusions.iter().map(Inclusion::shape))
+        .collect()
 }
 
-/// Balls as seen from above, with their stiffness over that of the layer around them.
+/// Inclusions as circles seen from above, with their stiffness over that of the layer around them.
 pub(super) fn lumps<M: LayerMaterial>(
     layers: &[Layer<M>],
     inclusions: &[Inclusion<M>],

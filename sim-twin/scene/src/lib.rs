@@ -329,6 +329,7 @@ impl Scene {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palpate_twin::shape::SolidForm;
 
     const DEPTH_M: f64 = 0.008;
     const LUMP_M: [f64; 2] = [0.02, 0.0];
@@ -420,7 +421,7 @@ mod tests {
         let ratio = force_n(&viscous) / force_n(&plain);
         assert!((0.45..0.75).contains(&ratio), "{ratio}");
         for (line, field) in [
-            ("law = \"fung\"", "layer[0].law"),
+            ("law = \"fung\"", "layer[0].fung_growth"),
             ("relaxing_share = 0.5", "layer[0].relaxing_share"),
             ("relaxing_share = 1.5\nrelaxing_time_s = 1.0", "layer[0]"),
             ("relaxing = [[0.5, 1.0], [0.5, 0.1]]", "sum to 1"),
@@ -514,6 +515,48 @@ mod tests {
             )
         );
     }
+    #[test]
+    fn inclusions_of_every_form_are_read_and_bad_keys_are_named() {
+        let text = include_str!("../scenes/block-nodule.toml");
+        let with = |keys: &str| {
+            let from = text.find("radius_m").expect("of the inclusion");
+            let to = from + text[from..].find('\n').expect("a line");
+            load(&format!("{}{keys}{}", &text[..from], &text[to..]))
+        };
+        let scene = with("shape = \"box\"\nhalf_m = [0.003, 0.004, 0.002]\nturn_deg = -90");
+        let SceneBody::Block(block) = scene.expect("a scene").body else {
+            panic!("a block");
+        };
+        let solid = block.inclusions[0].solid.expect("a box");
+        assert_eq!((solid.form, solid.axis), (SolidForm::Box, [0.0, -1.0]));
+        assert!((block.lumps()[0].radius_m - 0.005).abs() < 1e-12);
+        let box_of = |half_m: &str| format!("shape = \"box\"\nhalf_m = {half_m}");
+        for (keys, named) in [
+            (String::new(), "inclusion[0].radius_m` is missing"),
+            ("shape = \"cone\"".to_owned(), "ball, box, ellipsoid"),
+            (
+                "shape = \"ellipsoid\"".to_owned(),
+                "inclusion[0].half_m` is missing",
+            ),
+            (box_of("[0.1, 0.0, 0.1]"), "inclusion[0].half_m[1]` is 0"),
+            (
+                box_of("[0.1, 0.1, 0.1]\nradius_m = 0.1"),
+                "inclusion[0].radius_m` is 0.1",
+            ),
+            (
+                box_of("[0.1, 0.1, 0.1]\nturn_deg = inf"),
+                "inclusion[0].turn_deg",
+            ),
+            (
+                "radius_m = 0.01\nturn_deg = 3".to_owned(),
+                "inclusion[0].turn_deg` is 3",
+            ),
+        ] {
+            let error = with(&keys).expect_err(&keys).to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+
     #[test]
     fn block_refuses_unknown_keys() {
         let text = include_str!("../scenes/block-nodule.toml");

@@ -46,7 +46,7 @@ pub struct MeshBody {
     pub fixed: Vec<bool>,
     /// Its materials.
     pub materials: Vec<MeshMaterial>,
-    /// Law of all materials.
+    /// Law of materials that have none of their own.
     pub law: LawFamily,
     /// Parameters of the solver.
     pub params: ImplicitParams,
@@ -162,6 +162,7 @@ pub(super) struct MeshText {
     mooney_second: Option<f64>,
     fung_growth: Option<f64>,
     yeoh: Option<[f64; 2]>,
+    ogden: Option<Vec<[f64; 2]>>,
     damping_per_s: Option<f64>,
     contact_stiffness: Option<f64>,
 }
@@ -213,6 +214,7 @@ impl MeshText {
             mooney_second: self.mooney_second,
             fung_growth: self.fung_growth,
             yeoh: self.yeoh,
+            ogden: self.ogden.as_deref(),
         };
         let law = law.family()?;
         let ours = ImplicitParams::default();

@@ -9,7 +9,7 @@
 
 use super::layered::{self, LayerMaterial as _};
 use super::{Inclusion, Layer, Scene, SceneBody};
-use palpate_twin::law::Material;
+use palpate_twin::law::{LawFamily, Material};
 use palpate_twin::shape::RegionShape;
 use palpate_twin::{Edit, EditReport};
 use palpate_voxel::VoxelParams;
@@ -128,6 +128,8 @@ impl MorphSteps {
 struct RegionMaterial<'a> {
     /// Modulus \[Pa\].
     modulus_pa: f64,
+    /// Law, for a region of finite elements.
+    law: Option<LawFamily>,
     /// Other properties, for a region of a voxel model.
     link_material: Option<&'a VoxelMaterial>,
 }
@@ -167,6 +169,7 @@ impl<'a> LayerStack<'a> {
             SceneBody::Block(block) => {
                 let of = |material: &'a Material| RegionMaterial {
                     modulus_pa: material.stiffness_pa(),
+                    law: Some(material.law().unwrap_or(block.params.law)),
                     link_material: None,
                 };
                 let shapes = block.regions().iter().map(|region| region.shape).collect();
@@ -179,6 +182,7 @@ impl<'a> LayerStack<'a> {
             SceneBody::VoxelBlock(block) => {
                 let of = |material: &'a VoxelMaterial| RegionMaterial {
                     modulus_pa: material.stiffness_pa(),
+                    law: None,
                     link_material: Some(material),
                 };
                 let stack = Self::new(&block.layers, &block.inclusions, block.shapes(), of);
@@ -255,6 +259,9 @@ impl<'a> LayerStack<'a> {
         if self.balls.len() > to.balls.len() || !pairs.all(|(a, b)| a.0 == b.0) {
             return refuse("inclusions");
         }
+        if self.pairs(to).any(|(a, b)| a.law != b.law) {
+            return refuse("laws");
+        }
         if !self.pairs(to).all(|(a, b)| a.same_but_stiffness(b)) {
             return refuse("limits of links, or toughness,");
         }
@@ -271,7 +278,7 @@ impl<'a> LayerStack<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palpate_twin::law::Material;
+    use palpate_twin::shape::{SolidForm, TurnedSolid};
     use palpate_twin::{Reaction, Tissue, Vec3};
 
     const DEPTH_M: f64 = 0.006;
@@ -292,6 +299,7 @@ mod tests {
             name: "lump".into(),
             centre_m: Vec3::new(0.0, 0.0, -0.006),
             radius_m: 0.003,
+            solid: None,
             material: Material::new(1.6 * fat.young_pa(), fat.poisson(), fat.density_kgpm3())
                 .unwrap(),
         });
@@ -419,6 +427,14 @@ mod tests {
         let sheet = crate::load("sheet").unwrap();
         let error = MorphSteps::between(&sheet, &now).unwrap_err().to_string();
         assert!(error.contains("sheet"), "{error}");
+        let mut other = now.clone();
+        let SceneBody::Block(block) = &mut other.body else {
+            panic!("not a block");
+        };
+        let fung = Some(LawFamily::Fung { growth: 2.0 });
+        block.layers[1].material = block.layers[1].material.with_law(fung).unwrap();
+        let error = MorphSteps::between(&now, &other).unwrap_err().to_string();
+        assert!(error.contains("laws differ"), "{error}");
     }
 
     #[test]
@@ -447,6 +463,11 @@ mod tests {
                 name: "lump".to_owned(),
                 centre_m: Vec3::new(0.0, 0.0, -depth_m - 0.004),
                 radius_m: 0.0035,
+                solid: Some(TurnedSolid {
+                    form: SolidForm::Box,
+                    half_m: Vec3::new(0.005, 0.003, 0.0035),
+                    axis: [0.6, 0.8],
+                }),
                 material: lump,
             });
         });

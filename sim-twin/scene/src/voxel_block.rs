@@ -53,7 +53,7 @@ impl VoxelBlock {
 
     /// Material at a position, an index of layers and then balls.
     fn material_index(&self, at_m: &Vec3) -> u8 {
-        let ball = |ball: &Inclusion<VoxelMaterial>| (at_m - ball.centre_m).norm() <= ball.radius_m;
+        let ball = |ball: &Inclusion<VoxelMaterial>| ball.shape().contains(at_m);
         if let Some(index) = self.inclusions.iter().rposition(ball) {
             return u8::try_from(self.layers.len() + index).unwrap_or(u8::MAX);
         }

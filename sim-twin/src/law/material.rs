@@ -2,7 +2,10 @@
 //!
 //! Source: textbook relations between elastic constants (Timoshenko and Goodier, section 7).
 
+use std::fmt;
+
 use super::viscous::{Viscosity, ViscousError};
+use super::{LawFamily, LawFamilyError};
 
 /// Error of a material's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -27,15 +30,33 @@ pub struct CellMaterial {
     pub density_kgpm3: f64,
     /// Viscosity.
     pub viscosity: Viscosity,
+    /// Law; None for that of its tissue.
+    pub law: Option<LawFamily>,
 }
 
 /// An isotropic material at rest.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Material {
     young_pa: f64,
     poisson: f64,
     density_kgpm3: f64,
     viscosity: Viscosity,
+    law: Option<LawFamily>,
+}
+
+/// Text without an absent law: keys of depth maps are made of it, and a material without a law has the key that it had.
+impl fmt::Debug for Material {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Material");
+        text.field("young_pa", &self.young_pa)
+            .field("poisson", &self.poisson)
+            .field("density_kgpm3", &self.density_kgpm3)
+            .field("viscosity", &self.viscosity);
+        if let Some(law) = &self.law {
+            text.field("law", law);
+        }
+        text.finish()
+    }
 }
 
 /// The two Lame constants.
@@ -69,6 +90,7 @@ impl Material {
             poisson,
             density_kgpm3,
             viscosity: Viscosity::NONE,
+            law: None,
         };
         // the bulk modulus of a nearly incompressible, extremely stiff material overflows
         if !positive(material.moduli().bulk_pa()) {
@@ -86,6 +108,15 @@ impl Material {
         Ok(Self { viscosity, ..self })
     }
 
+    /// Returns the material with a law of its own, instead of that of its tissue.
+    ///
+    /// # Errors
+    /// As [`LawFamily::check`].
+    pub fn with_law(self, law: Option<LawFamily>) -> Result<Self, LawFamilyError> {
+        law.map_or(Ok(()), |law| law.check())?;
+        Ok(Self { law, ..self })
+    }
+
     /// Returns the material with a modulus of `factor` times its own.
     ///
     /// # Errors
@@ -94,8 +125,15 @@ impl Material {
         let scaled = Self::new(factor * self.young_pa, self.poisson, self.density_kgpm3)?;
         Ok(Self {
             viscosity: self.viscosity,
+            law: self.law,
             ..scaled
         })
+    }
+
+    /// Law of its own, if it has one.
+    #[must_use]
+    pub fn law(&self) -> Option<LawFamily> {
+        self.law
     }
 
     /// Viscosity.
@@ -145,6 +183,7 @@ impl Material {
             moduli: self.moduli(),
             density_kgpm3: self.density_kgpm3,
             viscosity: self.viscosity,
+            law: self.law,
         }
     }
 

@@ -20,7 +20,9 @@ mod material;
 mod mixing;
 mod mooney;
 mod neo_hookean;
+mod ogden;
 mod real;
+pub mod spectral;
 #[cfg(test)]
 mod tests;
 pub mod tissue_library;
@@ -33,6 +35,7 @@ pub use material::{CellMaterial, Material, MaterialError, Moduli};
 pub use mixing::{MixingRule, mix_moduli};
 pub use mooney::MooneyRivlin;
 pub use neo_hookean::{NeoHookean, StableNeoHookean};
+pub use ogden::{OGDEN_TERMS_MAX, OgdenLaw, OgdenTerm, STRETCH_MIN};
 pub use real::Real;
 pub use viscous::{BRANCHES_MAX, RelaxingShare, Viscosity};
 
@@ -97,6 +100,11 @@ pub enum LawFamily {
         /// Third coefficient over the first, 0 or more.
         third: f64,
     },
+    /// Powers of the principal stretches (Ogden 1972).
+    Ogden {
+        /// Its terms; those without a share come last.
+        terms: [OgdenTerm; OGDEN_TERMS_MAX],
+    },
 }
 
 /// Error of a family's parameters.
@@ -113,7 +121,7 @@ pub struct LawFamilyError {
 
 impl LawFamily {
     /// All families, with initial values of their parameters.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Linear,
         Self::StVenantKirchhoff,
         Self::NeoHookean,
@@ -123,6 +131,19 @@ impl LawFamily {
         Self::Yeoh {
             second: 1.0,
             third: 1.0,
+        },
+        Self::Ogden {
+            terms: [
+                OgdenTerm {
+                    share: 0.6,
+                    exponent: 6.0,
+                },
+                OgdenTerm {
+                    share: 0.4,
+                    exponent: -3.0,
+                },
+                OgdenTerm::NONE,
+            ],
         },
     ];
 
@@ -137,6 +158,7 @@ impl LawFamily {
             Self::MooneyRivlin { .. } => "mooney-rivlin",
             Self::Fung { .. } => "fung",
             Self::Yeoh { .. } => "yeoh",
+            Self::Ogden { .. } => "ogden",
         }
     }
 
@@ -162,6 +184,7 @@ impl LawFamily {
                 };
                 (field, value, right(value), "a number from 0 to 100")
             }
+            Self::Ogden { terms } => return ogden::check(&terms),
             Self::Linear | Self::StVenantKirchhoff | Self::NeoHookean | Self::StableNeoHookean => {
                 return Ok(());
             }
@@ -192,6 +215,8 @@ pub enum MaterialLaw {
     MooneyRivlin(MooneyRivlin),
     /// See [`FirstInvariantLaw`].
     FirstInvariant(FirstInvariantLaw),
+    /// See [`OgdenLaw`].
+    Ogden(OgdenLaw),
 }
 
 impl MaterialLaw {
@@ -221,6 +246,7 @@ impl MaterialLaw {
                 kappa,
                 stiffening: Stiffening::Polynomial { second, third },
             }),
+            LawFamily::Ogden { terms } => Self::Ogden(OgdenLaw { mu, kappa, terms }),
         }
     }
 
@@ -232,6 +258,7 @@ impl MaterialLaw {
             Self::StableNeoHookean(law) => law,
             Self::MooneyRivlin(law) => law,
             Self::FirstInvariant(law) => law,
+            Self::Ogden(law) => law,
         }
     }
 }

@@ -28,8 +28,68 @@ fn apart<const R: usize, const C: usize>(a: &SMatrix<f64, R, C>, b: &SMatrix<f64
     (a - b).amax() / b.amax().max(1.0)
 }
 
+/// Mooney and Rivlin's law as Ogden's, with the second invariant's share.
+fn mooney_terms(second: f64) -> LawFamily {
+    let term = |share, exponent| OgdenTerm { share, exponent };
+    LawFamily::Ogden {
+        terms: [term(1.0 - second, 2.0), term(second, -2.0), OgdenTerm::NONE],
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn ogden_with_exponents_two_and_minus_two_is_mooney_rivlin(
+        f in gradient(), d in gradient(), second in 0.0..1.0_f64,
+    ) {
+        let ogden = MaterialLaw::new(mooney_terms(second), moduli(0.45));
+        let mooney = MaterialLaw::new(LawFamily::MooneyRivlin { second }, moduli(0.45));
+        let energy = mooney.energy(&f);
+        prop_assert!((ogden.energy(&f) - energy).abs() < 1e-13 * (1.0 + energy));
+        prop_assert!(apart(&ogden.stress(&f), &mooney.stress(&f)) < 1e-13);
+        // quotients of differences near the limit of equal stretches lose digits
+        prop_assert!(apart(&ogden.tangent(&f, &d), &mooney.tangent(&f, &d)) < 1e-9);
+    }
+
+    #[test]
+    fn ogden_s_tangent_is_continuous_where_stretches_become_equal(
+        d in gradient(), turn in rotation(), log in -12.0..-1.0_f64,
+    ) {
+        let near = 1.0 + libm::exp10(log);
+        let of = |second: f64| {
+            let stretches = Vector3::new(1.2, 1.2 * second, 0.8);
+            turn.matrix() * Matrix3::from_diagonal(&stretches) * turn.matrix().transpose()
+        };
+        let law = MaterialLaw::new(LawFamily::ALL[7], moduli(0.45));
+        let h = 1e-5;
+        let f = of(near);
+        let rise = (law.stress(&(f + d * h)) - law.stress(&(f - d * h))) / (2.0 * h);
+        prop_assert!(apart(&rise, &law.tangent(&f, &d)) < 1e-6);
+        prop_assert!(apart(&law.tangent(&f, &d), &law.tangent(&of(1.0), &d)) < 40.0 * (near - 1.0) + 1e-8);
+    }
+
+    #[test]
+    fn eigenvalues_and_vectors_rebuild_their_matrix(entries in prop::array::uniform6(-1.0..1.0_f64), log in -9.0..2.0_f64) {
+        let scale = libm::exp10(log);
+        // a cluster: the second half of the entries is small
+        let at = |k: usize| entries[k] * if k % 2 == 0 { 1.0 } else { scale };
+        let (diagonal, off) = ([at(0), at(1), at(2)], [at(3), at(4), at(5)]);
+        let matrix = Matrix3::new(
+            diagonal[0], off[2], off[1], off[2], diagonal[1], off[0], off[1], off[0], diagonal[2],
+        );
+        let size = matrix.amax().max(1e-300);
+        let rebuilt = |values: [f64; 3], vectors: [[f64; 3]; 3]| -> Matrix3<f64> {
+            let parts = values.into_iter().zip(vectors.map(Vector3::from));
+            parts.map(|(value, n)| n * n.transpose() * value).sum()
+        };
+        let double = spectral::Spectral::new::<{ spectral::SWEEPS_DOUBLE }>(diagonal, off);
+        prop_assert!((rebuilt(double.values, double.vectors) - matrix).amax() < 1e-14 * size);
+        let single = |x: [f64; 3]| x.map(f32::of);
+        let found = spectral::Spectral::new::<{ spectral::SWEEPS_SINGLE }>(single(diagonal), single(off));
+        let vectors = found.vectors.map(|n| n.map(f64::from));
+        prop_assert!((rebuilt(found.values.map(f64::from), vectors) - matrix).amax() < 4e-6 * size);
+    }
 
     #[test]
     fn stress_is_the_slope_of_the_energy((_, law) in any_law(), f in gradient(), d in gradient()) {
@@ -146,13 +206,53 @@ fn uniaxial_neo_hookean_matches_the_closed_form() {
 }
 
 #[test]
+fn ogden_s_law_matches_closed_forms_of_pulling_and_shearing() {
+    let LawFamily::Ogden { terms } = LawFamily::ALL[7] else {
+        panic!("the last family is Ogden's");
+    };
+    let law = MaterialLaw::new(LawFamily::ALL[7], moduli(0.45));
+    let mu = moduli(0.45).mu_pa;
+    // of an incompressible bar the pressure is the stress across: P = sum 2 mu s / a (l^(a-1) - l^(-a/2-1))
+    for l in [0.6, 0.9, 1.2, 1.6] {
+        let across = 1.0 / f64::sqrt(l);
+        let stress = law.stress(&Matrix3::from_diagonal(&Vector3::new(l, across, across)));
+        let pulled = stress[(0, 0)] - stress[(1, 1)] * across / l;
+        let term = |term: &OgdenTerm| {
+            let (a, weight) = (term.exponent, 2.0 * mu * term.share / term.exponent);
+            weight * (libm::pow(l, a - 1.0) - libm::pow(l, -0.5 * a - 1.0))
+        };
+        let expected: f64 = terms.iter().map(term).sum();
+        assert!(
+            (pulled - expected).abs() < 1e-12 * (1.0 + expected.abs()),
+            "{l}"
+        );
+    }
+    // simple shear g has the stretches l and 1/l with l - 1/l = g; P12 = dW/dg = sum 2 mu s / a (l^a - l^-a) / (l + 1/l)
+    for g in [1e-3, 0.1, 0.5, 1.0] {
+        let l = 0.5 * (g + f64::sqrt(g * g + 4.0));
+        let mut f = Matrix3::identity();
+        f[(0, 1)] = g;
+        let term = |term: &OgdenTerm| {
+            let (a, weight) = (term.exponent, 2.0 * mu * term.share / term.exponent);
+            weight * (libm::pow(l, a) - libm::pow(l, -a)) / (l + 1.0 / l)
+        };
+        let expected: f64 = terms.iter().map(term).sum();
+        let found = law.stress(&f)[(0, 1)];
+        assert!(
+            (found - expected).abs() < 1e-12 * (1.0 + expected),
+            "{g}: {found} {expected}"
+        );
+    }
+}
+
+#[test]
 fn laws_of_the_first_invariant_stay_smooth_beyond_their_limits() {
     let stretch = |l: f64| Matrix3::from_diagonal(&Vector3::new(l, 1.0 / l, 1.0));
     let yeoh = LawFamily::Yeoh {
         second: 3.0,
         third: 2.0,
     };
-    for family in [LawFamily::Fung { growth: 20.0 }, yeoh] {
+    for family in [LawFamily::Fung { growth: 20.0 }, yeoh, mooney_terms(0.3)] {
         let law: MaterialLaw = MaterialLaw::new(family, moduli(0.45));
         let mut last = (0.0, 0.0);
         for step in 0..400 {

@@ -8,11 +8,12 @@ use palpate_fem::explicit::LEFT_AT_EDGE;
 use palpate_geometry::mesh::MixedMesh;
 use palpate_scene as scene;
 use palpate_scene::{
-    Block, BlockSolver, MeshBody, Scene, SceneBody, SceneError, VoxelBlock, VoxelBody,
+    Block, BlockSolver, Inclusion, MeshBody, Scene, SceneBody, SceneError, VoxelBlock, VoxelBody,
 };
 use palpate_session::lab;
 use palpate_transport::clock::PERIOD;
 use palpate_twin::law::{Material, tissue_library};
+use palpate_twin::shape::SolidForm;
 use palpate_twin::{Tissue as _, TissueCaps};
 use palpate_voxel::material::VoxelMaterial;
 
@@ -146,7 +147,7 @@ fn describe_voxel_model(text: &mut String, block: &VoxelBlock) {
     for ball in &block.inclusions {
         let at = ball.centre_m * 1e3;
         let place = format!("{:.1}, {:.1}, {:.1} mm", at.x, at.y, at.z);
-        let what = format!("ball     {:.1} mm at {place}", ball.radius_m * 1e3);
+        let what = format!("inclusion {} at {place}", form(ball));
         text.push_str(&describe(what, &ball.material));
     }
 }
@@ -190,10 +191,12 @@ fn materials(text: &mut String, block: &Block) {
     });
     let inclusions = block.inclusions.iter().map(|inclusion| {
         let at = inclusion.centre_m * 1e3;
-        let radius_mm = inclusion.radius_m * 1e3;
         let what = format!(
-            "ball of {radius_mm:.1} mm at {:.1}, {:.1}, {:.1} mm",
-            at.x, at.y, at.z
+            "{} at {:.1}, {:.1}, {:.1} mm",
+            form(inclusion),
+            at.x,
+            at.y,
+            at.z
         );
         ("inclusion", &inclusion.name, inclusion.material, what)
     });
@@ -202,14 +205,34 @@ fn materials(text: &mut String, block: &Block) {
     }
 }
 
+/// Form and size of an inclusion.
+fn form<M>(inclusion: &Inclusion<M>) -> String {
+    let Some(solid) = inclusion.solid else {
+        return format!("ball of {:.1} mm", inclusion.radius_m * 1e3);
+    };
+    let [x, y, z] = (solid.half_m * 2e3).into();
+    let name = match solid.form {
+        SolidForm::Box => "box",
+        SolidForm::Ellipsoid => "ellipsoid",
+    };
+    let turn_deg = solid.turn_deg();
+    let turned = match turn_deg == 0.0 {
+        true => String::new(),
+        false => format!(", turned by {turn_deg:.0} degrees"),
+    };
+    format!("{name} of {x:.1} x {y:.1} x {z:.1} mm{turned}")
+}
+
 /// Describes one material, with its source if it is in the library.
 fn material(text: &mut String, kind: &str, name: &str, material: &Material, what: &str) {
     let (young_kpa, poisson) = (material.young_pa() * 1e-3, material.poisson());
     let density = material.density_kgpm3();
+    let law = material.law();
+    let law = law.map_or_else(String::new, |law| format!(", {}", law.name()));
     // writing to a string cannot fail
     let _ = writeln!(
         text,
-        "{kind} {name}: {what}, {young_kpa:.2} kPa, nu {poisson}, {density:.0} kg/m3"
+        "{kind} {name}: {what}, {young_kpa:.2} kPa, nu {poisson}, {density:.0} kg/m3{law}"
     );
     viscosity(text, material);
     let published =

@@ -5,7 +5,7 @@
 use palpate_analysis::Failure;
 use palpate_scene::{Block, SceneBody, VoxelBlock};
 use palpate_twin::Vec3;
-use palpate_twin::law::{Material, MixingRule};
+use palpate_twin::law::MixingRule;
 
 use crate::messages::wrong;
 
@@ -121,20 +121,19 @@ impl LumpBlock {
                 let host = block.host_layer(&block.inclusions[0]);
                 let host_pa = host.map(|layer| block.layers[layer].material.young_pa());
                 let lump = &mut block.inclusions[0];
-                (lump.radius_m, lump.centre_m.z) = (radius_m, -depth_m);
+                (lump.radius_m, lump.centre_m.z, lump.solid) = (radius_m, -depth_m, None);
                 let own = &lump.material;
                 // a loaded block has layers
                 let around_pa = host_pa.unwrap_or(own.young_pa());
-                let material =
-                    Material::new(contrast * around_pa, own.poisson(), own.density_kgpm3());
-                lump.material = material.map_err(|_| invalid())?;
+                let factor = contrast * around_pa / own.young_pa();
+                lump.material = own.scaled(factor).map_err(|_| invalid())?;
             }
             Self::Links(block) => {
                 let around_pa = block
                     .host_material(&block.inclusions[0].centre_m)
                     .modulus_pa;
                 let lump = &mut block.inclusions[0];
-                (lump.radius_m, lump.centre_m.z) = (radius_m, -depth_m);
+                (lump.radius_m, lump.centre_m.z, lump.solid) = (radius_m, -depth_m, None);
                 lump.material.modulus_pa = contrast * around_pa;
                 lump.material.check().map_err(|_| invalid())?;
             }

@@ -3,15 +3,15 @@
 use super::*;
 use palpate_twin::law::Material;
 
-fn moduli(young_pa: f64) -> Moduli {
+fn material(young_pa: f64) -> CellMaterial {
     Material::new(young_pa, 0.45, 1e3)
         .expect("in range")
-        .moduli()
+        .cell_material()
 }
 
 #[test]
 fn a_shallow_press_on_a_deep_cylinder_follows_hertz() {
-    let layers = [(0.1, moduli(5e3)), (0.1, moduli(5e3))];
+    let layers = [(0.1, material(5e3)), (0.1, material(5e3))];
     let press = AxialPress {
         family: LawFamily::NeoHookean,
         layers: &layers,
@@ -22,7 +22,8 @@ fn a_shallow_press_on_a_deep_cylinder_follows_hertz() {
     let depths_m = [2e-5, 5e-5];
     let forces_n = press.forces_n(&depths_m).expect("in range");
     for (depth_m, force_n) in depths_m.into_iter().zip(forces_n) {
-        let hertz_n = 4.0 / 3.0 * moduli(5e3).contact_pa() * (0.01 * depth_m.powi(3)).sqrt();
+        let hertz_n =
+            4.0 / 3.0 * material(5e3).moduli.contact_pa() * (0.01 * depth_m.powi(3)).sqrt();
         assert!(
             (force_n / hertz_n - 1.0).abs() < 0.01,
             "{depth_m}: {force_n} {hertz_n}"
@@ -32,7 +33,7 @@ fn a_shallow_press_on_a_deep_cylinder_follows_hertz() {
 
 #[test]
 fn numbers_out_of_range_are_named() {
-    let layers = [(0.03, moduli(5e3))];
+    let layers = [(0.03, material(5e3))];
     let good = AxialPress {
         family: LawFamily::NeoHookean,
         layers: &layers,
@@ -87,9 +88,9 @@ fn numbers_out_of_range_are_named() {
 #[test]
 fn issue_squeezed_fat_stopped_the_press_and_coarse_elements_agree() {
     let layers = [
-        (0.0018, moduli(34e3)),
-        (0.0085, moduli(2e3)),
-        (0.0185, moduli(75e3)),
+        (0.0018, material(34e3)),
+        (0.0085, material(2e3)),
+        (0.0185, material(75e3)),
     ];
     let press = AxialPress {
         family: LawFamily::NeoHookean,

@@ -13,7 +13,7 @@ use super::coupled_inertia::{
 use super::grid::{Grid, Motion};
 use super::hanging_nodes::HangingNodes;
 use super::laws::{SimdLaw, simd_law};
-use super::material::{CellMaterials, edge, greatest_bound, scale, unreplaced_cells};
+use super::material::{CellMaterials, edge, families, greatest_bound, scale, unreplaced_cells};
 use super::schedule::{classes, cut_chunks};
 use super::simd::SIMD_WIDTH;
 use super::skin::Skin;
@@ -34,7 +34,8 @@ pub(super) const CLASSES: usize = 5;
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) params: ExplicitParams,
-    pub(super) law: Box<dyn SimdLaw>,
+    /// Laws of the cells, by their numbers in the grids.
+    pub(super) laws: Vec<Box<dyn SimdLaw>>,
     /// Coarsest first.
     pub(super) grids: Vec<Grid>,
     /// Hanging nodes of grid `n + 1` on grid `n`.
@@ -73,11 +74,13 @@ impl Model {
     ) -> Result<Self, ExplicitError> {
         params.check()?;
         let scale = scale(nested, cell_materials)?;
+        let families = families(cell_materials, params.law);
         let materials = CellMaterials {
             nested,
             cell_materials,
             scale: &scale,
             params,
+            families: &families,
         };
         let bound = greatest_bound(&materials).min(scale.frequency2_max(params));
         let classes = classes(&materials, bound);
@@ -93,7 +96,7 @@ impl Model {
         let extent = (0..3).map(|a| size[a] as f64 * grids[0].edge[a]);
         let mut model = Self {
             params: *params,
-            law: simd_law(params.law),
+            laws: families.iter().map(|&family| simd_law(family)).collect(),
             coupled_inertia: None,
             skin: Skin::new(&materials, &grids),
             cells: nested.cells(),
@@ -277,7 +280,7 @@ impl Model {
                 hanging.interpolate(&above[index].u, &mut fine[0].u);
             }
             for (grid, motion) in self.grids.iter().zip(&mut motions) {
-                add_grid_forces(&*self.law, grid, motion, &mut buffer);
+                add_grid_forces(&self.laws, grid, motion, &mut buffer);
             }
             for (motion, contact_stiffness) in motions.iter_mut().zip(&contact_stiffness) {
                 for (node, spring) in contact_stiffness.iter().enumerate() {
@@ -322,17 +325,26 @@ impl Model {
 }
 
 /// Adds the forces of all cells of a grid, each times the square of its step.
-fn add_grid_forces(law: &dyn SimdLaw, grid: &Grid, motion: &mut Motion, buffer: &mut Buffer) {
+fn add_grid_forces(
+    laws: &[Box<dyn SimdLaw>],
+    grid: &Grid,
+    motion: &mut Motion,
+    buffer: &mut Buffer,
+) {
     for slab in &grid.slabs {
         let weight = f32::of(f64::from(1_u32 << (2 * slab.class)));
-        let pass = ForcePass {
+        let whole = ForcePass {
             cells: &grid.cells,
             moduli: motion.moduli.each_ref(),
             runs: &slab.runs,
+            lanes: None,
             weight,
             u: &motion.u,
         };
-        law.add_forces(&pass, &mut ForceTarget::whole(&mut motion.f), buffer);
+        for (law, pass) in grid.passes(slab, whole) {
+            let target = &mut ForceTarget::whole(&mut motion.f);
+            laws[law].add_forces(&pass, target, buffer);
+        }
     }
 }
 
@@ -377,6 +389,8 @@ fn empty(cells: [usize; 3], edge: [f64; 3], low: [f64; 3], params: &ExplicitPara
             slope: edge.map(|e| f32::of(0.25 / e)),
             hourglass: sums.map(|sum| f32::of(params.hourglass / 48.0 * sum)),
         },
+        law: 0,
+        laws: Vec::new(),
         viscous: None,
         slabs: Vec::new(),
         node_ranges: Vec::new(),
@@ -413,11 +427,7 @@ fn grid(
     totals: &mut Totals,
 ) -> Grid {
     let (nested, params) = (materials.nested, materials.params);
-    let (level, cell_materials, scale) = (
-        &nested.levels[index],
-        &materials.cell_materials[index],
-        materials.scale,
-    );
+    let (level, scale) = (&nested.levels[index], materials.scale);
     let low_m = (level.low_m - nested.levels[0].low_m) / scale.length_m;
     let mut grid = empty(level.cells, edge(level, scale), low_m.into(), params);
     let volume = grid.edge.iter().product::<f64>();
@@ -427,7 +437,8 @@ fn grid(
             moduli,
             density_kgpm3: density,
             viscosity,
-        } = cell_materials[cell];
+            law: _,
+        } = materials.cell_materials[index][cell];
         let demand = materials.step_demand(index, cell);
         let own = demand.on_steps_of(greatest);
         let limited = own.min(greatest);
@@ -465,6 +476,7 @@ fn grid(
             );
         }
     }
+    (grid.law, grid.laws) = materials.laws(index, &grid);
     cut_chunks(&mut grid, classes, nested.levels.len());
     for (k, &class) in classes.iter().enumerate() {
         let scale = 4.0_f64.powi(i32::try_from(class).unwrap_or(0)) / greatest;

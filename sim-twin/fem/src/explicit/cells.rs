@@ -222,14 +222,64 @@ pub(super) fn cell_forces<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
     (out, response.energy + 0.5 * hourglass_energy2, demand)
 }
 
+/// Cells of one law among those of several.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LawLanes<'a> {
+    /// Law of every cell of the grid.
+    pub(super) laws: &'a [u32],
+    pub(super) law: u32,
+}
+
+impl LawLanes<'_> {
+    /// Returns 1 for the cells of a SIMD block that have the law, and 0 for the others.
+    #[inline(always)]
+    fn block(&self, at: usize) -> Row {
+        let mut lanes = [0.0; SIMD_WIDTH];
+        for (lane, law) in lanes.iter_mut().zip(&self.laws[at..at + SIMD_WIDTH]) {
+            *lane = if *law == self.law { 1.0 } else { 0.0 };
+        }
+        lanes
+    }
+}
+
 /// Cells of a pass, their displacements and the weight of their forces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ForcePass<'a> {
     pub(super) cells: &'a Cells,
     pub(super) moduli: CellModuli<'a>,
     pub(super) runs: &'a [Run],
+    /// Cells of the runs that act; all without it.
+    pub(super) lanes: Option<LawLanes<'a>>,
     pub(super) weight: f32,
     pub(super) u: &'a [Field; 3],
+}
+
+/// Returns the moduli of a SIMD block, 0 for the cells that do not act.
+#[inline(always)]
+fn acting_moduli(pass: &ForcePass, at: usize, acting: Option<&Row>) -> [Row; 2] {
+    let mut moduli = pass.moduli.map(|field| *row(field, at));
+    if let Some(acting) = acting {
+        for own in &mut moduli {
+            for l in 0..SIMD_WIDTH {
+                own[l] *= acting[l];
+            }
+        }
+    }
+    moduli
+}
+
+/// Writes the demands of the cells of a SIMD block that act, and clears the others.
+#[inline(always)]
+fn record_demands(demand: &mut Row, acting: Option<&Row>, of_block: &mut [f32]) {
+    let Some(acting) = acting else {
+        of_block.copy_from_slice(demand);
+        return;
+    };
+    for l in 0..SIMD_WIDTH {
+        let acts = acting[l] > 0.0;
+        of_block[l] = if acts { demand[l] } else { of_block[l] };
+        demand[l] = if acts { demand[l] } else { 0.0 };
+    }
 }
 
 /// Writes the forces of a run to the buffer, and the demands of its cells.
@@ -242,11 +292,7 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
     cell_demands: &mut [f32],
 ) -> PassTotals {
     let ForcePass {
-        cells,
-        moduli,
-        weight,
-        u,
-        ..
+        cells, weight, u, ..
     } = *pass;
     let (start, length) = run;
     let mut totals = PassTotals::default();
@@ -259,7 +305,8 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
                 *x = row(u, at + corner);
             }
         }
-        let (mu, lambda) = (row(moduli[0], at), row(moduli[1], at));
+        let acting = pass.lanes.map(|lanes| lanes.block(at));
+        let [mu, lambda] = acting_moduli(pass, at, acting.as_ref());
         let mut out = [[[0.0_f32; SIMD_WIDTH]; 8]; 3];
         let (mut energy, mut demand) = ([0.0_f32; SIMD_WIDTH], [0.0_f32; SIMD_WIDTH]);
         for l in 0..SIMD_WIDTH {
@@ -279,6 +326,10 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
             for l in 0..SIMD_WIDTH {
                 energies[l] += energy[l];
                 demand[l] *= own[l];
+            }
+            let of_block = &mut cell_demands[first..first + SIMD_WIDTH];
+            record_demands(&mut demand, acting.as_ref(), of_block);
+            for l in 0..SIMD_WIDTH {
                 demands[l] = if demand[l] > demands[l] {
                     demand[l]
                 } else {
@@ -291,7 +342,6 @@ fn fill<const WITH_ENERGY: bool, L: SimdLaw + ?Sized>(
                     f32::MAX
                 };
             }
-            cell_demands[first..first + SIMD_WIDTH].copy_from_slice(&demand);
         }
     }
     if WITH_ENERGY {

@@ -65,23 +65,27 @@ impl ChunkScratch {
                 let slabs = grid.slabs[chunk.slabs.clone()].iter();
                 for slab in slabs.filter(|slab| slab.class <= due.class) {
                     let times = f64::from(1_u32 << slab.class);
-                    let pass = ForcePass {
+                    let whole = ForcePass {
                         cells: &grid.cells,
                         moduli,
                         runs: &slab.runs,
+                        lanes: None,
                         weight: due.weight * f32::of(times),
                         u,
                     };
-                    let (law, buffer) = (&*model.law, &mut self.buffer);
-                    if WITH_ENERGY {
-                        own = own.merge(law.add_forces_with_energy(
-                            &pass,
-                            &mut target,
-                            buffer,
-                            demands,
-                        ));
-                    } else {
-                        law.add_forces(&pass, &mut target, buffer);
+                    let buffer = &mut self.buffer;
+                    for (law, pass) in grid.passes(slab, whole) {
+                        let law = &*model.laws[law];
+                        if WITH_ENERGY {
+                            own = own.merge(law.add_forces_with_energy(
+                                &pass,
+                                &mut target,
+                                buffer,
+                                demands,
+                            ));
+                        } else {
+                            law.add_forces(&pass, &mut target, buffer);
+                        }
                     }
                     if let Some(viscous) =
                         grid.viscous.as_ref().filter(|_| !slab.viscous.is_empty())
@@ -91,7 +95,7 @@ impl ChunkScratch {
                             dt: f32::of(due.dt * times),
                             pass: ForcePass {
                                 runs: &slab.viscous,
-                                ..pass
+                                ..whole
                             },
                         };
                         heat.add(viscous::add_viscous_forces(

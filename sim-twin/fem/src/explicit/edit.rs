@@ -89,12 +89,12 @@ impl ExplicitTissue {
             .iter_mut()
             .zip(&self.stiffness_before_edit);
         for (grid, (motion, before)) in self.model.grids.iter().zip(motions) {
-            let [columns, rows, planes] = [0, 1, 2].map(|a| match *shape {
-                RegionShape::Ball { centre_m, radius_m } => {
-                    let place = (centre_m[a] - origin_m[a]) / length_m;
-                    range(grid, a, place, radius_m / length_m)
+            let [columns, rows, planes] = [0, 1, 2].map(|a| match shape.around_m() {
+                Some([middle_m, reach_m]) => {
+                    let place = (middle_m[a] - origin_m[a]) / length_m;
+                    range(grid, a, place, reach_m[a] / length_m)
                 }
-                RegionShape::All | RegionShape::Layer { .. } => 0..grid.nodes[a] - 1,
+                None => 0..grid.nodes[a] - 1,
             });
             let cells = planes.flat_map(|k| {
                 let columns = columns.clone();
@@ -144,7 +144,7 @@ fn covered_fraction(shape: &RegionShape, low_m: Vec3, edge_m: Vec3) -> f64 {
                 share
             }
         }
-        RegionShape::Ball { .. } => {
+        RegionShape::Ball { .. } | RegionShape::Solid { .. } => {
             let at = |index: u32| (f64::from(index) + 0.5) / f64::from(SAMPLES);
             let inside = |sample: u32| {
                 let [i, j, k] = [1, SAMPLES, SAMPLES * SAMPLES].map(|n| sample / n % SAMPLES);

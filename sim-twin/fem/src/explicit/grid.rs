@@ -5,7 +5,7 @@
 //! the coarser grid, or on which the finer grid hangs, step with [`super::hanging_nodes`]. A chunk is the
 //! unit of summation, see [`super::chunks`].
 
-use super::cells::{Cells, Field, Run};
+use super::cells::{Cells, Field, ForcePass, LawLanes, Run};
 use super::viscous::Viscous;
 use std::ops::Range;
 
@@ -14,7 +14,10 @@ use std::ops::Range;
 pub(super) struct Slab {
     /// Step class: its cells act every `2^class` sub-steps.
     pub(super) class: usize,
+    /// Runs of all its cells.
     pub(super) runs: Vec<Run>,
+    /// Runs by law, for a grid with several: the number of the law and the blocks in which a cell has it.
+    pub(super) law_runs: Vec<(u32, Vec<Run>)>,
     /// Runs with viscous cells.
     pub(super) viscous: Vec<Run>,
 }
@@ -49,6 +52,10 @@ pub(super) struct Grid {
     /// Position of its first node.
     pub(super) low: [f64; 3],
     pub(super) cells: Cells,
+    /// Law of all cells, unless they differ.
+    pub(super) law: u32,
+    /// Law of every cell, if they differ.
+    pub(super) laws: Vec<u32>,
     /// Viscous parameters of the cells, if any is viscous.
     pub(super) viscous: Option<Viscous>,
     pub(super) slabs: Vec<Slab>,
@@ -61,6 +68,30 @@ pub(super) struct Grid {
 }
 
 impl Grid {
+    /// Returns the passes of the cells of a slab, one for each of its laws, with the number of the law.
+    pub(super) fn passes<'a>(
+        &'a self,
+        slab: &'a Slab,
+        whole: ForcePass<'a>,
+    ) -> impl Iterator<Item = (usize, ForcePass<'a>)> {
+        let one = self.laws.is_empty().then_some((self.law as usize, whole));
+        let several = slab.law_runs.iter().map(move |(law, runs)| {
+            let lanes = Some(LawLanes {
+                laws: &self.laws,
+                law: *law,
+            });
+            (
+                *law as usize,
+                ForcePass {
+                    runs,
+                    lanes,
+                    ..whole
+                },
+            )
+        });
+        one.into_iter().chain(several)
+    }
+
     /// Returns the index of the node or cell at a position of the grid.
     pub(super) fn index(&self, [x, y, z]: [usize; 3]) -> usize {
         x + self.nodes[0] * y + self.plane * z

@@ -10,8 +10,11 @@
 use super::cells::{self, Buffer, ForcePass, ForceTarget, PassTotals};
 use super::face_points::square;
 use super::simd::{THIN, exponential, log_volume, logarithm, minor};
-use palpate_twin::law::{EXPONENT_MAX, INVARIANT_MAX, LawFamily, Real};
+use ogden::Ogden;
+use palpate_twin::law::{EXPONENT_MAX, INVARIANT_MAX, LawFamily, OGDEN_TERMS_MAX, Real};
 use std::fmt::Debug;
+
+mod ogden;
 
 /// Volume ratio below which a law without resistance to collapse raises the demand.
 const SQUEEZED: f32 = 0.5;
@@ -65,6 +68,11 @@ pub(super) fn simd_law(family: LawFamily) -> Box<dyn SimdLaw> {
             second: f32::of(second),
             third: f32::of(third),
         })),
+        LawFamily::Ogden { terms } => match terms.iter().filter(|term| term.share > 0.0).count() {
+            0 | 1 => Box::new(Ogden::<1>::new(&terms)),
+            2 => Box::new(Ogden::<2>::new(&terms)),
+            _ => Box::new(Ogden::<OGDEN_TERMS_MAX>::new(&terms)),
+        },
     }
 }
 

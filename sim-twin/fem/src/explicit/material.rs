@@ -2,9 +2,10 @@
 //!
 //! Source: ours; the frequency of an element is bounded by its moduli and edges.
 
+use super::grid::Grid;
 use super::{ExplicitError, ExplicitParams, SAFETY};
 use palpate_geometry::mesh::nested_grid::{GridLevel, NestedGrid};
-use palpate_twin::law::CellMaterial;
+use palpate_twin::law::{CellMaterial, LawFamily};
 
 /// Internal units.
 pub(super) struct Scale {
@@ -66,6 +67,8 @@ pub(super) struct CellMaterials<'a> {
     pub(super) cell_materials: &'a [Vec<CellMaterial>],
     pub(super) scale: &'a Scale,
     pub(super) params: &'a ExplicitParams,
+    /// Distinct laws of all cells.
+    pub(super) families: &'a [LawFamily],
 }
 
 /// Demand of a cell on the step.
@@ -100,6 +103,7 @@ impl CellMaterials<'_> {
             moduli,
             density_kgpm3: density,
             viscosity,
+            law: _,
         } = self.cell_materials[index][cell];
         let inverse = edge(&self.nested.levels[index], scale).map(|h| 1.0 / (h * h));
         let sum = inverse.iter().sum::<f64>();
@@ -114,6 +118,25 @@ impl CellMaterials<'_> {
             frequency2: bound(lambda, mu),
             damping_rate: bound((bulk - shear * (2.0 / 3.0)).max(0.0), shear) / SAFETY,
         }
+    }
+
+    /// Returns the number of the law of the cells of a grid if they have one, else the number for every cell.
+    pub(super) fn laws(&self, index: usize, grid: &Grid) -> (u32, Vec<u32>) {
+        let number = |cell: usize| {
+            let own = self.cell_materials[index][cell].law;
+            let own = own.unwrap_or(self.params.law);
+            // every law is in the list of all
+            let found = self.families.iter().position(|&family| family == own);
+            found.unwrap_or_default() as u32
+        };
+        let mut laws = vec![0; grid.mass.len()];
+        let (mut first, mut several) = (None, false);
+        for (place, cell) in unreplaced_cells(&self.nested.levels[index]) {
+            let own = number(cell);
+            laws[grid.index(place)] = own;
+            several |= *first.get_or_insert(own) != own;
+        }
+        (first.unwrap_or(0), if several { laws } else { Vec::new() })
     }
 
     /// Returns the speeds of the slowest shear wave and of the fastest pressure wave.
@@ -131,6 +154,18 @@ impl CellMaterials<'_> {
         });
         range.map(|speed2| (speed2 * self.scale.density_kgpm3 / self.scale.stress_pa).sqrt())
     }
+}
+
+/// Returns the distinct laws of cells, whose law is `common` if their material has none.
+pub(super) fn families(cell_materials: &[Vec<CellMaterial>], common: LawFamily) -> Vec<LawFamily> {
+    let mut found: Vec<LawFamily> = Vec::new();
+    for own in cell_materials.iter().flatten() {
+        let law = own.law.unwrap_or(common);
+        if !found.contains(&law) {
+            found.push(law);
+        }
+    }
+    found
 }
 
 pub(super) fn edge(level: &GridLevel, scale: &Scale) -> [f64; 3] {

@@ -18,7 +18,7 @@
 //! the largest.
 //!
 //! The bottom of the block is fixed, its sides are free, and only its top can be touched. The law is any
-//! [`LawFamily`], one for all cells. Damping is proportional to mass.
+//! [`LawFamily`], of each cell. Damping is proportional to mass.
 
 mod build;
 mod cells;
@@ -91,7 +91,7 @@ pub struct ExplicitParams {
     pub substeps_max: u32,
     /// Treatment of cells that need more sub-steps.
     pub stiff_cells: StiffCellMethod,
-    /// Law of all cells.
+    /// Law of cells whose material has none of its own.
     pub law: LawFamily,
 }
 

@@ -118,13 +118,29 @@ fn slabs(grid: &Grid, classes: &[usize], planes: Range<usize>) -> Vec<Slab> {
             Some(viscous) => runs_where(&runs, |start| viscous.any(start)),
             None => Vec::new(),
         };
+        let law_runs = law_runs(grid, &runs);
         slabs.push(Slab {
             class: group[0],
             runs,
+            law_runs,
             viscous,
         });
     }
     slabs
+}
+
+/// Returns runs by law, for a grid with several.
+fn law_runs(grid: &Grid, runs: &[Run]) -> Vec<(u32, Vec<Run>)> {
+    let most = grid.laws.iter().max().copied();
+    let of = |law: u32| {
+        let has = |at: usize| grid.laws[at] == law && grid.cells.mu[at] != 0.0;
+        (
+            law,
+            runs_where(runs, |start| (start..start + SIMD_WIDTH).any(has)),
+        )
+    };
+    let all = most.into_iter().flat_map(|most| (0..=most).map(of));
+    all.filter(|(_, runs)| !runs.is_empty()).collect()
 }
 
 /// Returns the parts of runs in whose SIMD blocks `wanted` is true.

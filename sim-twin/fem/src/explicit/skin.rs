@@ -13,7 +13,10 @@
 //! same weights, so that its power on both sides is equal. Weights by pressure would be Coulomb's law at
 //! every point, and an elastic body then has no steady slide. Waves of the size of a cell grow from rounding
 //! (Adams 1995; measured: the force fluctuates by a third at a coefficient of 0.4). A mean over the contact
-//! is a non-local law (Oden and Martins 1985); it slides steadily up to a coefficient of about 0.5.
+//! is a non-local law (Oden and Martins 1985); alone, it slides steadily up to a coefficient of about 0.5. Dashpots
+//! between the points and their mean velocity absorb the waves, as those of a boundary do (Lysmer and Kuhlemeyer 1969).
+//! They exert no force on the tool, none on tissue at rest, and do not change the limit of friction. Measured at
+//! coefficients to 1: the force fluctuates by 1.5 % of the normal force, and by 10 % without them.
 
 use super::ExplicitParams;
 use super::contact_lag::ContactViscosity;
@@ -37,6 +40,12 @@ pub(super) const DEPTH_MAX_RATIO: f64 = 4.0;
 /// times [`ExplicitParams::contact_stiffness`] shear moduli of the top, times its area at rest.
 pub(super) const AREA_MAX_RATIO: f64 = 16.0;
 
+/// Damping of the touched surface, over the impedance of shear waves in the softest touched cell. Waves still grow with
+/// half of it at a coefficient of 1, and with five of it the dashpots themselves shake cells (measured: 0.5 % sideways).
+const CALMING_RATIO: f32 = 2.0;
+/// Largest change of a velocity by the dashpots in a step, over the velocity, for the lumped mass of the surface.
+const CALMING_MAX: f32 = 0.5;
+
 /// Face that may be touched.
 #[derive(Debug, Clone)]
 pub(super) struct Face {
@@ -58,6 +67,9 @@ pub(super) struct Face {
     pub(super) area_max: f32,
     /// Step class of its grid's top.
     pub(super) class: usize,
+    /// Mass of half of the cell below, and impedance of shear waves there, per area.
+    mass: f32,
+    impedance: f32,
 }
 
 /// Rounded rod, without units; a sphere if both ends coincide.
@@ -166,7 +178,11 @@ impl Skin {
                     }
                     let cell = &cell_materials[index][i + nx * (j + ny * (nz - 1))];
                     let mu = cell.moduli.mu_pa / materials.scale.stress_pa;
-                    faces.push(face(index, grid, [i, j, nz], mu, params));
+                    let density = cell.density_kgpm3 / materials.scale.density_kgpm3;
+                    let mut face = face(index, grid, [i, j, nz], mu, params);
+                    face.mass = f32::of(0.5 * density * grid.edge[2]);
+                    face.impedance = f32::of((density * mu).sqrt());
+                    faces.push(face);
                     below.push(cell);
                 }
             }
@@ -316,6 +332,44 @@ impl Skin {
         }
     }
 
+    /// Adds the impulses of dashpots between the touched points and their mean velocity, once all touched faces are due.
+    /// Returns the energy that they dissipate.
+    pub(super) fn calm(
+        &self,
+        touches: &[TouchedFace],
+        due: &DueForces,
+        mean: [f32; 3],
+        motions: &mut [Motion],
+    ) -> f64 {
+        let count = touches.iter().fold(0.0_f32, |a, touch| a.max(touch.count));
+        if count == 0.0 || touches.iter().any(|touch| touch.count == 0.0) {
+            return 0.0;
+        }
+        let time = count * f32::of(due.dt);
+        // one number for all, so that their forces sum to zero
+        let damping = touches.iter().fold(f32::MAX, |least, touch| {
+            let face = &self.faces[touch.face as usize];
+            least.min((CALMING_RATIO * face.impedance).min(CALMING_MAX * face.mass / time))
+        });
+        let mut power = 0.0_f64;
+        for touch in touches {
+            let face = &self.faces[touch.face as usize];
+            let motion = &mut motions[face.grid as usize];
+            let v = &motion.v;
+            let corners = [0, 1, 2, 3].map(|corner| {
+                let node = face.nodes[corner] as usize;
+                let own = damping * touch.friction_weights[corner];
+                [0, 1, 2].map(|axis| {
+                    let apart = v[axis][node] - mean[axis];
+                    power += f64::from(own * apart * apart);
+                    -own * apart
+                })
+            });
+            add_impulses(face, due.weight * count, &corners, motion);
+        }
+        power * f64::from(time)
+    }
+
     /// Returns the contact stiffness of every node with tools everywhere, times the square of its step.
     pub(super) fn contact_stiffness(&self, grids: &[Grid]) -> Vec<Vec<f32>> {
         let mut node_stiffness: Vec<Vec<f32>> =
@@ -392,6 +446,8 @@ fn face(
         depth_max: f32::of(DEPTH_MAX_RATIO * short),
         area_max: f32::of(AREA_MAX_RATIO * grid.edge[0] * grid.edge[1]),
         class: grid.slabs.last().map_or(0, |slab| slab.class),
+        mass: 0.0,
+        impedance: 0.0,
     }
 }
 

@@ -102,6 +102,8 @@ impl ExplicitTissue {
                 model
                     .skin
                     .apply_friction(touches, due, on_tool, motions, &mut contact);
+                let heat = model.skin.calm(touches, due, contact.velocity, motions);
+                self.state.tools[index].friction_spring.dissipated += heat;
             } else {
                 self.state.tools[index].friction_spring.release();
             }

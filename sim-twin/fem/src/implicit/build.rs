@@ -70,7 +70,7 @@ impl Model {
         params: &ImplicitParams,
     ) -> Result<Self, ImplicitError> {
         params.check()?;
-        let solid = Solid::new(mesh, family, &moduli(cell_materials));
+        let solid = Solid::new(mesh, family, &moduli(cell_materials)).with_own_laws(cell_materials);
         let faces = mesh.side(BlockSide::ZMax);
         let edge = |face: &[u32; 4]| {
             let at = face.map(|node| solid.nodes[node as usize]);
@@ -99,7 +99,8 @@ impl Model {
         params: &ImplicitParams,
     ) -> Result<Self, ImplicitError> {
         params.check()?;
-        let solid = Solid::of_tets(mesh, family, &moduli(cell_materials), supported);
+        let solid = Solid::of_tets(mesh, family, &moduli(cell_materials), supported)
+            .with_own_laws(cell_materials);
         let free = |face: &&[u32; 6]| !face.iter().all(|&node| solid.fixed[node as usize][0]);
         let faces: Vec<[u32; 6]> = mesh.faces.iter().filter(free).copied().collect();
         if faces.is_empty() {

@@ -79,18 +79,22 @@ impl RegionFractions {
             .collect()
     }
 
-    /// Material of every cell: moduli by a mixing rule, mass and viscosity by volume, and relaxation times
-    /// for which a shared cell initially relaxes as fast as its parts, branch by branch.
+    /// Material of every cell: moduli by a mixing rule, mass and viscosity by volume, relaxation times for which a
+    /// shared cell initially relaxes as fast as its parts, branch by branch, and the law of its largest part.
     #[must_use]
     pub fn cell_materials(&self, regions: &[Region], mixing: MixingRule) -> Vec<CellMaterial> {
         let mean = |(cell, moduli)| {
             let (mut density_kgpm3, mut viscosity) = (0.0, Viscosity::NONE);
             let mut rates = [0.0; BRANCHES_MAX];
+            let (mut law, mut largest) = (None, 0.0);
             for &(region, part) in self.in_cell(cell) {
                 let own = regions[region].material.cell_material();
                 density_kgpm3 += part * own.density_kgpm3;
                 viscosity.shear_pas += part * own.viscosity.shear_pas;
                 viscosity.bulk_pas += part * own.viscosity.bulk_pas;
+                if part > largest {
+                    (law, largest) = (own.law, part);
+                }
                 let pairs = viscosity.branches.iter_mut().zip(own.viscosity.used());
                 for ((mixed, branch), rate) in pairs.zip(&mut rates) {
                     mixed.share += part * branch.share;
@@ -106,6 +110,7 @@ impl RegionFractions {
                 moduli,
                 density_kgpm3,
                 viscosity,
+                law,
             }
         };
         let moduli = self.moduli(regions, mixing);
@@ -158,6 +163,7 @@ fn interpolated(corners_m: &[Vec3; 8], local: [f64; 3]) -> Vec3 {
 mod tests {
     use super::*;
     use crate::mesh::tests::even;
+    use palpate_twin::shape::{SolidForm, TurnedSolid};
     use proptest::prelude::*;
 
     fn material(young_pa: f64) -> Material {
@@ -167,6 +173,17 @@ mod tests {
     fn cube(cells: u32) -> HexMesh {
         let axis_m = even(0.1, cells);
         HexMesh::block([&axis_m, &axis_m, &axis_m]).unwrap()
+    }
+
+    fn solid(form: SolidForm, centre_m: [f64; 3], half_m: [f64; 3], turn: f64) -> RegionShape {
+        RegionShape::Solid {
+            centre_m: centre_m.into(),
+            solid: TurnedSolid {
+                form,
+                half_m: half_m.into(),
+                axis: [libm::cos(turn), libm::sin(turn)],
+            },
+        }
     }
 
     /// Largest relative error of the volume of a ball of `radius_m` by samples `apart_m` apart.
@@ -206,16 +223,55 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn turned_solid_has_its_volume_and_reach(
+            x in 0.04..0.06_f64, y in 0.04..0.06_f64, turn in -3.0..3.0_f64, box_shaped in any::<bool>(),
+        ) {
+            let mesh = cube(8);
+            let half_m = [0.03, 0.012, 0.018];
+            // two sides of a box that are parallel to the samples miss up to a sample together
+            let missed: f64 = half_m.iter().map(|half_m| 0.00125 / (2.0 * half_m)).sum();
+            let (form, part, bound) = match box_shaped {
+                true => (SolidForm::Box, 8.0, missed),
+                false => (SolidForm::Ellipsoid, 4.0 / 3.0 * std::f64::consts::PI, bound(0.012, 0.00125)),
+            };
+            let shape = solid(form, [x, y, 0.05], half_m, turn);
+            let regions = [
+                Region { shape: RegionShape::All, material: material(5e3) },
+                Region { shape, material: material(50e3) },
+            ];
+            let shares = RegionFractions::sample(&mesh, &regions, 10).unwrap();
+            let cells = (0..mesh.cells.len()).flat_map(|cell| shares.in_cell(cell).iter());
+            let share: f64 = cells.filter(|(region, _)| *region == 1).map(|(_, share)| share).sum();
+            let (volume_m3, exact_m3) = (share * 0.0125_f64.powi(3), part * half_m.iter().product::<f64>());
+            prop_assert!((volume_m3 / exact_m3 - 1.0).abs() < bound, "{volume_m3}");
+            // it touches the sides of the box around it and stays within
+            let [middle_m, reach_m] = shape.around_m().unwrap();
+            let around = (0..20_000_u32).map(|k| f64::from(k) * 3.141_592_653_589_793e-4);
+            let most_m = around.fold(0.0_f64, |most_m, angle| {
+                let out_m = Vec3::new(libm::cos(angle), libm::sin(angle), 0.0);
+                let far = (0..600).rev().map(|k| f64::from(k) * 1e-4);
+                let edge = far.map(|r| out_m * r).find(|at_m| shape.contains(&(middle_m + at_m)));
+                most_m.max(edge.map_or(0.0, |at_m| at_m.x))
+            });
+            prop_assert!((most_m - reach_m.x).abs() < 2.5e-4, "{most_m} {reach_m}");
+        }
+    }
+
+    proptest! {
         #[test]
         fn covered_cell_has_the_fractions_of_its_samples(
             x in -0.01..0.11_f64, y in -0.01..0.11_f64, z in -0.01..0.11_f64,
-            radius_m in 0.001..0.08_f64, height_m in 0.01..0.09_f64,
+            radius_m in 0.001..0.08_f64, height_m in 0.01..0.09_f64, turn in -3.0..3.0_f64,
         ) {
             let mesh = cube(6);
             let shapes = [
                 RegionShape::All,
                 RegionShape::Layer { from_m: height_m, to_m: 0.1 },
                 RegionShape::Ball { centre_m: Vec3::new(x, y, z), radius_m },
+                solid(SolidForm::Box, [z, x, y], [radius_m, 0.03, 0.02], turn),
+                solid(SolidForm::Ellipsoid, [y, z, x], [0.02, radius_m, 0.03], turn),
             ];
             let regions = shapes.map(|shape| Region { shape, material: material(5e3) });
             let mut covered = 0;
@@ -223,7 +279,7 @@ mod tests {
                 let corners_m = mesh.corners_m(cell);
                 if let Some(region) = covering(&regions, &corners_m) {
                     covered += 1;
-                    let mut whole = vec![0.0; 3];
+                    let mut whole = vec![0.0; 5];
                     whole[region] = 1.0;
                     prop_assert_eq!(sampled(&regions, &corners_m, 5).unwrap(), whole);
                 }

@@ -30,6 +30,7 @@ pub(crate) struct BlockText {
     mooney_second: Option<f64>,
     fung_growth: Option<f64>,
     yeoh: Option<[f64; 2]>,
+    ogden: Option<Vec<[f64; 2]>>,
     damping_per_s: Option<f64>,
     hourglass: Option<f64>,
     contact_stiffness: Option<f64>,
@@ -63,6 +64,10 @@ struct MaterialText {
     relaxing_time_s: Option<f64>,
     relaxing: Option<Vec<[f64; 2]>>,
     law: Option<String>,
+    mooney_second: Option<f64>,
+    fung_growth: Option<f64>,
+    yeoh: Option<[f64; 2]>,
+    ogden: Option<Vec<[f64; 2]>>,
 }
 
 impl LayerMaterial for Material {
@@ -84,10 +89,6 @@ impl LayerMaterial for Material {
 
 impl MaterialText {
     fn material(&self, field: &str) -> Result<Material, SceneError> {
-        if let Some(law) = &self.law {
-            let expected = "no law here: a scene has one, `law` in [block] or [mesh]";
-            return Err(field_error(format!("{field}.law"), law, expected));
-        }
         let published = |name: &String| {
             tissue_library::find(name).ok_or_else(|| {
                 let known: Vec<&str> = tissue_library::TISSUES.iter().map(|t| t.name).collect();
@@ -114,8 +115,18 @@ impl MaterialText {
         require_within(format!("{field}.young_pa"), young_pa, YOUNG_PA)?;
         let density = format!("{field}.density_kgpm3");
         require_within(density, density_kgpm3, DENSITY_KGPM3)?;
+        let law = LawText {
+            table: field,
+            law: self.law.as_deref(),
+            mooney_second: self.mooney_second,
+            fung_growth: self.fung_growth,
+            yeoh: self.yeoh,
+            ogden: self.ogden.as_deref(),
+        };
         material
             .with_viscosity(self.viscosity(field)?)
+            .map_err(|source| SceneError::in_field(field, source))?
+            .with_law(law.own_family()?)
             .map_err(|source| SceneError::in_field(field, source))
     }
 
@@ -165,6 +176,7 @@ impl BlockText {
             mooney_second: self.mooney_second,
             fung_growth: self.fung_growth,
             yeoh: self.yeoh,
+            ogden: self.ogden.as_deref(),
         };
         let law = law.family()?;
         let ours = ExplicitParams::default();

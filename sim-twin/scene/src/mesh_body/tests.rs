@@ -175,7 +175,7 @@ fn refusals_name_file_field_and_valid_form() {
         ),
         (
             "damping_per_s = 30.0",
-            "law = \"ogden\"",
+            "law = \"hencky\"",
             ["mesh.law", "neo-hookean"],
         ),
         (

@@ -52,6 +52,7 @@ fn forces(model: &Model, motions: &mut [Motion]) -> f64 {
                 cells: &grid.cells,
                 moduli: [&motion.moduli[0], &motion.moduli[1]],
                 runs: &slab.runs,
+                lanes: None,
                 weight: 1.0,
                 u: &motion.u,
             };
@@ -294,6 +295,7 @@ fn simd_forces_have_the_bits_of_single_cells() {
                 cells: &grid.cells,
                 moduli: [&motion.moduli[0], &motion.moduli[1]],
                 runs: &slab.runs,
+                lanes: None,
                 weight: 0.5,
                 u: &motion.u,
             };

@@ -95,14 +95,13 @@ fn a_slide_sticks_then_slips_and_balances_energy() {
     );
 }
 
-#[test]
-fn a_slow_slide_has_a_steady_force() {
-    // finer cells fluttered more
+/// Mean force of a slow slide by 8 mm, and its deviation along the axes over the normal force.
+fn slide(friction: f64, levels: usize) -> (Vec3, Vec3, ExplicitTissue) {
     let params = ExplicitParams {
-        friction: FRICTION,
+        friction,
         ..ExplicitParams::default()
     };
-    let mut tissue = tissue((8, 4), &params);
+    let mut tissue = tissue((8, levels), &params);
     let mut slid_n = Vec::new();
     for step in 0..1400 {
         let depth_m = (2e-5 * f64::from(step)).min(4e-3);
@@ -116,19 +115,53 @@ fn a_slow_slide_has_a_steady_force() {
     let mean_n = slid_n.iter().sum::<Vec3>() / count;
     let square = |force_n: &Vec3| (force_n - mean_n).map(|off_n| off_n * off_n);
     let ripple = (slid_n.iter().map(square).sum::<Vec3>() / count).map(f64::sqrt) / mean_n.z;
-    assert!(mean_n.x / mean_n.z < -0.9 * FRICTION, "{mean_n}");
-    // root mean square over the normal force; rounding decides its size: 0.6 to 1.2 % along z and 0.26 to
-    // 0.51 % along x for tools some hundredths of a micrometre apart
-    assert!(ripple.x < 0.0075 && ripple.y < 0.005, "{ripple}");
-    assert!(ripple.z < 0.015, "{ripple}");
-    let most_n = slid_n
-        .iter()
-        .map(|f| (f - mean_n).abs())
-        .fold(Vec3::zeros(), |a, b| a.sup(&b));
-    assert!(
-        most_n.x.max(most_n.y) < 0.02 * mean_n.z,
-        "{most_n} {mean_n}"
-    );
+    (mean_n, ripple, tissue)
+}
+
+#[test]
+fn a_slow_slide_has_a_steady_force() {
+    // finer cells fluttered more: at 1 by 8 % along x, and the mean was 0.37 of the normal force
+    for (friction, levels) in [
+        (0.2, 4),
+        (FRICTION, 4),
+        (0.5, 3),
+        (0.5, 4),
+        (1.0, 3),
+        (1.0, 4),
+    ] {
+        let (mean_n, ripple, tissue) = slide(friction, levels);
+        assert!(ripple.amax() < 0.02, "{friction} {levels}: {ripple}");
+        // the normal of the contact leans with the force, which does not reach the limit along x alone
+        let ratio = -mean_n.x / mean_n.z / friction;
+        assert!((0.9..1.05).contains(&ratio), "{friction} {levels}: {ratio}");
+        let balance = tissue.view().energy;
+        assert!(
+            balance.residual_j.abs() < 0.005 * balance.tool_work_j,
+            "{friction} {levels}: {balance:?}"
+        );
+    }
+}
+
+#[test]
+fn a_slow_press_has_the_force_that_it_has_without_dashpots() {
+    // on the axis nothing slides: friction alone is that of points that are drawn in below the ball
+    let held_n = |friction: f64| {
+        let params = ExplicitParams {
+            friction,
+            damping_per_s: 60.0,
+            ..ExplicitParams::default()
+        };
+        let mut tissue = tissue((8, 3), &params);
+        let press = |step: u32| {
+            let depth_m = (2e-5 * f64::from(step)).min(4e-3);
+            tick(&mut tissue, ball([0.0, 0.0, 0.01 - depth_m], 0.01))
+                .force_n
+                .z
+        };
+        (0..800).map(press).last().unwrap_or_default()
+    };
+    let (free_n, rough_n) = (held_n(0.0), held_n(1.0));
+    assert!((rough_n / free_n - 1.0).abs() < 1e-3, "{rough_n} {free_n}");
 }
 
 #[test]

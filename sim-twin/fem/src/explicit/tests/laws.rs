@@ -4,10 +4,11 @@ use super::*;
 use crate::Solid;
 use crate::solid::laws;
 use crate::tests::static_reference::{Press, Settings};
+use palpate_twin::law::OgdenTerm;
 
 const RADIUS_M: f64 = 0.02;
 
-const FAMILIES: [LawFamily; 6] = [
+const FAMILIES: [LawFamily; 7] = [
     LawFamily::Linear,
     LawFamily::StVenantKirchhoff,
     LawFamily::StableNeoHookean,
@@ -16,6 +17,19 @@ const FAMILIES: [LawFamily; 6] = [
     LawFamily::Yeoh {
         second: 0.8,
         third: 0.5,
+    },
+    LawFamily::Ogden {
+        terms: [
+            OgdenTerm {
+                share: 0.6,
+                exponent: 5.0,
+            },
+            OgdenTerm {
+                share: 0.4,
+                exponent: -3.0,
+            },
+            OgdenTerm::NONE,
+        ],
     },
 ];
 
@@ -101,4 +115,64 @@ fn a_deep_press_and_slide_stay_stable() {
             "{law:?}: {balance:?}"
         );
     }
+}
+
+/// Returns the tissue of [`grids`] whose cells have laws of their own, by number, and the block's law.
+fn of_cells(block: LawFamily, own: impl Fn(usize) -> Option<LawFamily>) -> ExplicitTissue {
+    let nested = grids();
+    let cell = |number: usize| {
+        let material = Material::new(5e3, 0.45, 1e3).unwrap();
+        material.with_law(own(number)).unwrap().cell_material()
+    };
+    let cells = [(0..nested.levels[0].count()).map(cell).collect()];
+    let params = ExplicitParams {
+        law: block,
+        ..ExplicitParams::default()
+    };
+    ExplicitTissue::new(&nested, &cells, &params).unwrap()
+}
+
+/// Returns the forces of a press and a slide.
+fn slide_n(mut tissue: ExplicitTissue) -> Vec<Vec3> {
+    let force = |step: u32| {
+        let depth_m = (5e-5 * f64::from(step)).min(0.01);
+        let x_m = 5e-5 * (f64::from(step) - 250.0).max(0.0);
+        tick(&mut tissue, ball([x_m, 0.0, RADIUS_M - depth_m], RADIUS_M)).force_n
+    };
+    (0..400).map(force).collect()
+}
+
+#[test]
+fn a_law_of_every_cell_has_the_bits_of_the_law_of_the_block() {
+    let own = LawFamily::Fung { growth: 4.0 };
+    let block = slide_n(of_cells(own, |_| None));
+    assert!(block == slide_n(of_cells(LawFamily::Linear, |_| Some(own))));
+    assert!(block != slide_n(of_cells(LawFamily::Linear, |_| None)));
+}
+
+#[test]
+fn mixed_cells_of_two_laws_act_once_and_each_by_its_own() {
+    let yeoh = |third: f64| LawFamily::Yeoh { second: 1.0, third };
+    // one function in single precision, and two laws
+    let (one, same, other) = (yeoh(1.0), yeoh(1.0 + 1e-12), yeoh(60.0));
+    let whole = slide_n(of_cells(one, |_| None));
+    let mixed = slide_n(of_cells(one, |cell| (cell % 3 == 1).then_some(same)));
+    for (step, (mixed, whole)) in mixed.iter().zip(&whole).enumerate() {
+        let apart_n = (mixed - whole).norm();
+        assert!(
+            apart_n < 1e-3 * (1e-3 + whole.norm()),
+            "{step}: {mixed} {whole}"
+        );
+    }
+    // stiffer cells lie between the two laws
+    let last = |forces: &[Vec3]| forces[249].z;
+    let stiff = last(&slide_n(of_cells(other, |_| None)));
+    let partly = last(&slide_n(of_cells(one, |cell| {
+        (cell % 3 == 1).then_some(other)
+    })));
+    let soft = last(&whole);
+    assert!(
+        soft * 1.02 < partly && partly < stiff * 0.98,
+        "{soft} {partly} {stiff}"
+    );
 }

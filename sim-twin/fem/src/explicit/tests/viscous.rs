@@ -54,6 +54,7 @@ fn sheared(tissue: &ExplicitTissue, shears: &[f64], dt: f32) -> Vec<(f64, viscou
             cells: &grid.cells,
             moduli: motion.moduli.each_ref(),
             runs: &grid.slabs[0].viscous,
+            lanes: None,
             weight: 1.0,
             u: &motion.u,
         };
@@ -147,6 +148,7 @@ fn hourglass_modes_of_a_dashpot_resist_as_their_stiffness() {
             cells: &grid.cells,
             moduli: motion.moduli.each_ref(),
             runs: &grid.slabs[0].viscous,
+            lanes: None,
             weight: 1.0,
             u: &motion.u,
         };
