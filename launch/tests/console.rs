@@ -358,7 +358,7 @@ fn one_page_operates_and_every_page_can_stop() {
     // the operator's target drives the handle, another page's does not, and a closed page releases it
     let aim = |x_m: f64| {
         // version 2, kind 16, number 1, present
-        let mut bytes = b"PLPC\x02\0\x10\0\x01\0\0\0\x01\0\0\0".to_vec();
+        let mut bytes = b"PLPC\x03\0\x10\0\x01\0\0\0\x01\0\0\0".to_vec();
         let numbers = [0.0, x_m, 0.0, 0.0, 0.0];
         bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         bytes

@@ -49,6 +49,7 @@ use surface_registration::{SurfaceRegistration, TwinSurface};
 pub use twin_edits::RemoteEdits;
 use twin_edits::TwinEdits;
 pub use twin_prediction::TwinPrediction;
+pub use two_tools::tissue_tool;
 use two_tools::{ParkedTool, PlacedTissue, TwoTools};
 
 /// A tool's motion at one side.

@@ -290,8 +290,7 @@ fn v_energy_printed_scheme_at_700_hz_manufactures_energy() {
     );
 }
 
-/// What the user puts in over a closed press is dissipated; what the steps of the integration leave unexplained falls
-/// with their length.
+/// Dissipation in a closed press equals the user's work, but for an error that falls with the length of the step.
 #[test]
 fn s4_20_dissipation_explains_the_users_work_the_better_the_shorter_the_step() {
     let unexplained = [1e-3, 1e-4, 1e-5].map(|dt_s| {

@@ -54,7 +54,7 @@ fn twin_rises_under_a_hand_that_rests_on_it() {
     assert!((found_m - 0.005).abs() < 1e-3, "{found_m}");
 }
 
-/// What the robot measures after the height was found confirms the twin as at home.
+/// Presses after the height was found confirm the twin, as they do at home.
 #[test]
 fn registered_tissue_is_learnt() {
     let [home, raised] = [0.0, 0.01].map(|height_m| last_tick(height_m, height_m, true).confidence);

@@ -241,7 +241,7 @@ const SHOWN_HEIGHT_M: f64 = 5e-5;
 
 /// Note on a surface that was registered elsewhere than its scene has it.
 #[must_use]
-pub fn height_note(height_m: Option<f64>) -> Option<String> {
+pub(crate) fn height_note(height_m: Option<f64>) -> Option<String> {
     let height_m = height_m.filter(|height_m| height_m.abs() >= SHOWN_HEIGHT_M)?;
     let way = if height_m > 0.0 { "higher" } else { "lower" };
     Some(format!(

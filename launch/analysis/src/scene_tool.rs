@@ -1,7 +1,7 @@
 //! The tool of a session: that of its scene, where neither a file nor a flag states another.
 //!
-//! Source: ours. A session has one tool at both ends. It is that of the twin's scene, or that of the tissue if the twin
-//! is the default one and the tissue is a scene.
+//! Source: ours. A session has one tool at both ends. It is that of the twin's scene, or that of the tissue if nobody
+//! named the twin and the tissue is a scene.
 
 use std::collections::BTreeMap;
 
@@ -36,9 +36,10 @@ pub struct SceneTools(BTreeMap<String, Option<StatedTool>>);
 
 impl SceneTools {
     /// Gives a configuration the tool of its scene, except for fields whose path `is_given`. The radius by which a script
-    /// finds the surface follows, and so does the height at which the robot starts. A scene that cannot be loaded changes nothing: the session refuses it.
+    /// finds the surface follows, and so does the height at which the robot starts. A scene that cannot be loaded changes
+    /// nothing: the session refuses it.
     pub fn adopt(&mut self, config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
-        let Some(tool) = self.of(scene_name(config)) else {
+        let Some(tool) = self.of(scene_name(config, is_given("twin"))) else {
             return;
         };
         let predict = &mut config.master.predict;
@@ -84,7 +85,7 @@ pub fn adopt_in_trial<'a>(configs: impl Iterator<Item = &'a mut Config>, whole: 
     for config in configs {
         let scripted = matches!(config.operator.script, ScriptParams::Procedure(_));
         tools.adopt(config, &|path| {
-            scripted || given.iter().any(|given| given.ends_with(path))
+            scripted && path != "twin" || given.iter().any(|given| states(given, path))
         });
     }
 }
@@ -95,9 +96,16 @@ pub fn stiffness_npm(scene: &Scene) -> f64 {
     scene.session_stiffness_npm.min(STIFFNESS_NPM_MAX)
 }
 
-/// Name of the scene whose tool a session has.
-fn scene_name(config: &Config) -> &str {
-    let by_twin = config.twin != Config::default().twin || !is_scene(&config.tissue);
+/// True if a stated path, which may begin in another table or end in a field of the wanted one, states a field.
+#[must_use]
+pub fn states(stated: &str, path: &str) -> bool {
+    format!(".{stated}.").contains(&format!(".{path}.")) || path.starts_with(&format!("{stated}."))
+}
+
+/// Name of the scene whose tool a session has; `twin_given` if somebody named the twin.
+fn scene_name(config: &Config, twin_given: bool) -> &str {
+    let named = twin_given || config.twin != Config::default().twin;
+    let by_twin = named || !is_scene(&config.tissue);
     if by_twin {
         &config.twin
     } else {
@@ -157,6 +165,9 @@ mod tests {
         ] {
             assert_eq!(tool(&adopted(&scenes, &[])), expected, "{scenes:?}");
         }
+        // whoever names the default twin has its tool
+        let named = adopted(&["tissue=seed-regular"], &["twin"]);
+        assert_eq!(tool(&named), (0.008, 3000.0));
         let seed = ["twin=seed-regular"];
         assert_eq!(tool(&adopted(&seed, &[RADIUS])), (0.008, 15748.0));
         assert_eq!(tool(&adopted(&seed, &[STIFFNESS])), (0.0381, 3000.0));
@@ -193,6 +204,25 @@ mod tests {
         // 1e6 N/m is the rigid ball of a press
         assert_eq!(tool(&config), (0.005, STIFFNESS_NPM_MAX));
         assert_eq!(config.validate(), Ok(()));
+    }
+
+    /// A shape is a table: each path of a recorded configuration states a part of it, and a trial has it in another table.
+    #[test]
+    fn a_part_of_the_shape_states_it() {
+        let mut config = Config::default();
+        let rod = "master.predict.tool_shape={capsule={along_m=[0.02,0.0,0.0]}}";
+        config.set(rod).expect("a field");
+        let table: toml::Table = toml::from_str(&config.to_toml()).expect("a table");
+        let stated = field_paths(&table);
+        assert!(stated.iter().any(|stated| states(stated, SHAPE)));
+        for (stated, expected) in [
+            ("base.master.predict.tool_shape.capsule.along_m", true),
+            ("master.predict", true),
+            ("master.predict.tool_radius_m", false),
+            ("master.predict.tool_shape_of", false),
+        ] {
+            assert_eq!(states(stated, SHAPE), expected, "{stated}");
+        }
     }
 
     #[test]

@@ -99,9 +99,6 @@ pub struct LinkChange {
     pub back: Option<LinkParams>,
 }
 
-/// Largest height of a tissue over its scene's place, upwards or downwards \[m\].
-const TISSUE_HEIGHT_M_MAX: f64 = 0.03;
-
 params! {
     /// Real-time behaviour of the live processes.
     #[derive(Copy)]
@@ -309,12 +306,10 @@ impl Config {
 
     fn check(&self) -> Result<(), String> {
         let expected = Some("0.01 to 86400 s");
-        let duration = self
-            .duration_s
-            .check("duration_s", &(0.01..=86_400.0), expected);
+        let (duration_s, height_m) = (&self.duration_s, &self.tissue_height_m);
+        let duration = duration_s.check("duration_s", &(0.01..=86_400.0), expected);
         prefix_error("", duration)?;
-        let range = -TISSUE_HEIGHT_M_MAX..=TISSUE_HEIGHT_M_MAX;
-        let height = self.tissue_height_m.check("tissue_height_m", &range, None);
+        let height = height_m.check("tissue_height_m", &(-0.03..=0.03), None);
         prefix_error("", height)?;
         prefix_error("", self.coupling.validate())?;
         self.validate_link()?;

@@ -1,10 +1,10 @@
 //! Remote tissue of the simulated robot: adapter from `Tissue` to the robot's `Environment`.
 
-use palpate_master::predict::PredictParams;
+use palpate_master::predict::{PredictParams, ToolState, tissue_tool};
 use palpate_slave::robot::{Environment, Probe, TissueEdits};
 use palpate_transport::{Axes, EditBatch};
 use palpate_twin::edits::EditBatchLog;
-use palpate_twin::{Edit, Instrument, Jaws, Reaction, Tissue, Tool, Vec3};
+use palpate_twin::{Edit, Instrument, Reaction, Tissue, Vec3};
 
 use crate::edits::{EMPTY_CHANGES, batch_message, decode_changes, decode_part};
 
@@ -55,23 +55,13 @@ impl TissueEnvironment {
 
 impl Environment for TissueEnvironment {
     fn step(&mut self, probe: &Probe, dt_s: f64) -> Axes {
-        let [x, y, z, opening_m] = probe.position_m;
-        let [vx, vy, vz, opening_velocity_mps] = probe.velocity_mps;
-        let [shaft_m, side_m] = self.tool.tool_shape.edges_m();
-        let tool = Tool {
-            position_m: Vec3::new(x, y, z - self.height_m) - 0.5 * (shaft_m + side_m),
-            velocity_mps: Vec3::new(vx, vy, vz),
-            radius_m: self.tool.tool_radius_m,
-            stiffness_npm: self.tool.tool_stiffness_npm,
-            shaft_m,
-            side_m,
+        let touch = ToolState {
+            position_m: probe.position_m,
+            velocity_mps: probe.velocity_mps,
+            closed: probe.closed,
             instrument: Instrument::Blunt,
-            jaws: Some(Jaws {
-                opening_m,
-                opening_velocity_mps,
-                closed: probe.closed,
-            }),
         };
+        let tool = tissue_tool(&self.tool, &touch, self.height_m);
         self.since_s += dt_s;
         // half a robot step of tolerance, so that rounding does not decide
         if self.since_s + 0.5 * dt_s > self.step_s {

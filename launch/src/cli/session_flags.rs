@@ -153,9 +153,9 @@ impl SessionArgs {
     /// # Errors
     /// [`ConfigError`] names the file or flag, the field, its value, and the valid values.
     pub(crate) fn config(&self) -> Result<Config, ConfigError> {
-        let mut config = match &self.config {
-            Some(path) => read(path)?,
-            None => Config::default(),
+        let (mut config, stated) = match &self.config {
+            Some(path) => read_with_fields(path)?,
+            None => (Config::default(), Vec::new()),
         };
         let given = self.flag_table()?;
         let values = given.iter().map(|(name, value)| (name.as_str(), value));
@@ -165,27 +165,19 @@ impl SessionArgs {
         for assignment in &self.set {
             config.set(assignment)?;
         }
-        let given = self.given_fields()?;
-        let inside =
-            |path: &str, given: &String| path == given || path.starts_with(&format!("{given}."));
+        let given = self.given_fields(stated)?;
         SceneTools::default().adopt(&mut config, &|path| {
-            given.iter().any(|given| inside(path, given))
+            given.iter().any(|given| scene_tool::states(given, path))
         });
         self.link.schedule(&mut config)?;
         config.validate()?;
         Ok(config)
     }
 
-    /// Paths of the fields that file, script and `--set` state, as far as the scene's tool could set them.
-    fn given_fields(&self) -> Result<Vec<String>, ConfigError> {
-        let text = self
-            .config
-            .as_ref()
-            .map(|path| files::read_text(path).unwrap_or_default());
-        let table = text.and_then(|text| toml::from_str(&text).ok());
-        let mut given = table
-            .as_ref()
-            .map_or_else(Vec::new, scene_tool::field_paths);
+    /// Paths of the fields that the file, which states these, script, flags and `--set` state, as far as the scene's tool
+    /// depends on them.
+    fn given_fields(&self, mut given: Vec<String>) -> Result<Vec<String>, ConfigError> {
+        given.extend(self.method.twin.as_ref().map(|_| "twin".to_owned()));
         let paths = self.set.iter().filter_map(|text| text.split_once('='));
         given.extend(paths.map(|(path, _)| keys::current_path(path.trim())));
         if let Some(name) = &self.method.script
@@ -328,12 +320,20 @@ impl MethodArgs {
 
 /// Reads the file of `--config`.
 pub(crate) fn read(path: &std::path::Path) -> Result<Config, ConfigError> {
+    read_with_fields(path).map(|(config, _)| config)
+}
+
+/// Reads a configuration file once, with the paths of the fields that it states.
+fn read_with_fields(path: &std::path::Path) -> Result<(Config, Vec<String>), ConfigError> {
     let name = path.display().to_string();
     let text = files::read_text(path).map_err(|error| ConfigError::Parse {
         source_name: format!("--config {name}"),
         message: format!("{error}; expected a readable TOML file"),
     })?;
-    Config::parse(&text, &name)
+    let config = Config::parse(&text, &name)?;
+    let mut table: toml::Table = toml::from_str(&text).unwrap_or_default();
+    keys::rename(&mut table, &keys::WHOLE);
+    Ok((config, scene_tool::field_paths(&table)))
 }
 
 fn profile_parser() -> PossibleValuesParser {

@@ -44,7 +44,7 @@ params! {
         /// Distance d of the sites \[m\].
         pub spacing_m: f64 = 0.020 => (0.0..=0.05),
         /// Radius R of the tool \[m\].
-        pub tool_radius_m: f64 = 0.008 => (0.0..=0.05),
+        pub tool_radius_m: f64 = 0.008 => (0.0..=0.1),
         /// Depth of a press, of the intended point below first contact \[m\].
         pub press_depth_m: f64 = 0.010 => (0.0..=0.05),
         /// Depth of the stroke \[m\].

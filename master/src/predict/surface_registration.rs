@@ -70,9 +70,10 @@ enum ContactState {
 
 impl ContactState {
     /// State after the probe feels a force \[N\]. A force that is mostly sideways is not that of a surface below it.
-    fn after(self, probe: &ToolState, [x_n, y_n, force_n]: [f64; 3]) -> Self {
+    fn after(self, probe: &ToolState, felt_n: [f64; 3]) -> Self {
+        let [x_n, y_n, force_n] = felt_n;
         match self {
-            _ if x_n.hypot(y_n) > force_n.max(AIR_N) => Self::Unknown,
+            _ if libm::hypot(x_n, y_n) > force_n.max(AIR_N) => Self::Unknown,
             _ if force_n < AIR_N => Self::Air,
             Self::Air if force_n >= TOUCH_N => Self::Begun(FirstTouch {
                 probe: ToolState {

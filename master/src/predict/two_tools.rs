@@ -89,25 +89,31 @@ impl PlacedTissue<'_> {
         reactions[0]
     }
 
-    /// Tool of the tissue's interface: its shape is centred on the tool's position.
     fn tool(&self, params: &PredictParams, touch: &ToolState) -> Tool {
-        let [x, y, z, opening_m] = touch.position_m;
-        let [vx, vy, vz, opening_velocity_mps] = touch.velocity_mps;
-        let [shaft_m, side_m] = params.tool_shape.edges_m();
-        Tool {
-            position_m: Vec3::new(x, y, z - self.height_m) - 0.5 * (shaft_m + side_m),
-            velocity_mps: Vec3::new(vx, vy, vz),
-            radius_m: params.tool_radius_m,
-            stiffness_npm: params.tool_stiffness_npm,
-            shaft_m,
-            side_m,
-            instrument: touch.instrument,
-            jaws: Some(Jaws {
-                opening_m,
-                opening_velocity_mps,
-                closed: touch.closed,
-            }),
-        }
+        tissue_tool(params, touch, self.height_m)
+    }
+}
+
+/// Tool of the interface of a tissue that lies `height_m` \[m\] higher than its scene: the shape is centred on the tool's
+/// position.
+#[must_use]
+pub fn tissue_tool(params: &PredictParams, touch: &ToolState, height_m: f64) -> Tool {
+    let [x, y, z, opening_m] = touch.position_m;
+    let [vx, vy, vz, opening_velocity_mps] = touch.velocity_mps;
+    let [shaft_m, side_m] = params.tool_shape.edges_m();
+    Tool {
+        position_m: Vec3::new(x, y, z - height_m) - 0.5 * (shaft_m + side_m),
+        velocity_mps: Vec3::new(vx, vy, vz),
+        radius_m: params.tool_radius_m,
+        stiffness_npm: params.tool_stiffness_npm,
+        shaft_m,
+        side_m,
+        instrument: touch.instrument,
+        jaws: Some(Jaws {
+            opening_m,
+            opening_velocity_mps,
+            closed: touch.closed,
+        }),
     }
 }
 

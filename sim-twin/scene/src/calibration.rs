@@ -19,7 +19,6 @@ use super::{Scene, SceneBody, SceneError};
 use palpate_fem::StaticPressError;
 use palpate_fem::explicit::{DepthKnot, DepthMap, ExplicitTissue, PLACES};
 use palpate_twin::checksum::hash_word;
-use palpate_twin::law::Viscosity;
 use palpate_twin::{Instrument, Reaction, Tissue, Tool, Vec3};
 
 /// Version of the computation of a map; it is part of the key.
@@ -115,7 +114,10 @@ impl Scene {
             return None;
         }
         let top = block.layers.first();
-        let viscous = top.is_some_and(|top| top.material.viscosity() != Viscosity::NONE);
+        let viscous = top.is_some_and(|top| {
+            let viscosity = top.material.viscosity();
+            viscosity.shear_pas > 0.0 || viscosity.share() > 0.0
+        });
         let block = block.without_inclusions();
         Some(Calibrated {
             key: block.map_key(self.tool_radius_m, self.tool_stiffness_npm, viscous),

@@ -68,6 +68,14 @@ impl LawText<'_> {
         }
         let mut terms = [OgdenTerm::NONE; OGDEN_TERMS_MAX];
         for (term, &[share, exponent]) in terms.iter_mut().zip(given) {
+            if share == 0.0 {
+                let field = format!("{}.ogden", self.table);
+                return Err(field_error(
+                    field,
+                    "a share of 0",
+                    "shares above 0 that sum to 1",
+                ));
+            }
             *term = OgdenTerm { share, exponent };
         }
         Ok(terms)
@@ -198,6 +206,10 @@ mod tests {
             (
                 "law = \"ogden\"\nogden = [[0.5, 2.0], [0.4, -2.0]]",
                 ["block.ogden", "sum to 1"],
+            ),
+            (
+                "law = \"ogden\"\nogden = [[0.0, 2.0], [1.0, 14.0]]",
+                ["block.ogden", "a share of 0"],
             ),
             (
                 "law = \"ogden\"\nogden = [[1.0, 0.1]]",

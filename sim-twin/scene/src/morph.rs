@@ -9,7 +9,7 @@
 
 use super::layered::{self, LayerMaterial as _};
 use super::{Inclusion, Layer, Scene, SceneBody};
-use palpate_twin::law::{LawFamily, Material};
+use palpate_twin::law::{LawFamily, Material, Viscosity};
 use palpate_twin::shape::RegionShape;
 use palpate_twin::{Edit, EditReport};
 use palpate_voxel::VoxelParams;
@@ -130,6 +130,8 @@ struct RegionMaterial<'a> {
     modulus_pa: f64,
     /// Law, for a region of finite elements.
     law: Option<LawFamily>,
+    /// Viscosity, which a change of stiffness keeps.
+    viscosity: Viscosity,
     /// Other properties, for a region of a voxel model.
     link_material: Option<&'a VoxelMaterial>,
 }
@@ -170,6 +172,7 @@ impl<'a> LayerStack<'a> {
                 let of = |material: &'a Material| RegionMaterial {
                     modulus_pa: material.stiffness_pa(),
                     law: Some(material.law().unwrap_or(block.params.law)),
+                    viscosity: material.viscosity(),
                     link_material: None,
                 };
                 let shapes = block.regions().iter().map(|region| region.shape).collect();
@@ -183,6 +186,7 @@ impl<'a> LayerStack<'a> {
                 let of = |material: &'a VoxelMaterial| RegionMaterial {
                     modulus_pa: material.stiffness_pa(),
                     law: None,
+                    viscosity: Viscosity::NONE,
                     link_material: Some(material),
                 };
                 let stack = Self::new(&block.layers, &block.inclusions, block.shapes(), of);
@@ -261,6 +265,9 @@ impl<'a> LayerStack<'a> {
         }
         if self.pairs(to).any(|(a, b)| a.law != b.law) {
             return refuse("laws");
+        }
+        if self.pairs(to).any(|(a, b)| a.viscosity != b.viscosity) {
+            return refuse("viscosities");
         }
         if !self.pairs(to).all(|(a, b)| a.same_but_stiffness(b)) {
             return refuse("limits of links, or toughness,");

@@ -67,6 +67,11 @@ pub(super) fn check(terms: &[OgdenTerm]) -> Result<(), LawFamilyError> {
             );
         }
     }
+    // the terms in use come first
+    let mut unused = terms.iter().skip_while(|term| term.share > 0.0);
+    if unused.any(|term| term.share > 0.0) {
+        return wrong("share", 0.0, "a share above 0 for each term");
+    }
     let sum: f64 = terms.iter().map(|term| term.share).sum();
     if (sum - 1.0).abs() > SUM_TOLERANCE {
         return wrong("share", sum, "shares that sum to 1");
@@ -129,8 +134,8 @@ impl OgdenLaw {
         };
         for term in self.terms.iter().filter(|term| term.share > 0.0) {
             let (a, weight) = (term.exponent, 2.0 * self.mu * term.share);
-            for k in 0..3 {
-                let x = a * (log[k] - mean);
+            for (k, log) in log.iter().enumerate() {
+                let x = a * (log - mean);
                 let beyond = (x - EXPONENT_MAX).max(0.0);
                 let grown = libm::expm1(x - beyond);
                 own.energy += weight / (a * a) * (grown + (grown + 1.0) * beyond);

@@ -73,7 +73,7 @@ proptest! {
     fn eigenvalues_and_vectors_rebuild_their_matrix(entries in prop::array::uniform6(-1.0..1.0_f64), log in -9.0..2.0_f64) {
         let scale = libm::exp10(log);
         // a cluster: the second half of the entries is small
-        let at = |k: usize| entries[k] * if k % 2 == 0 { 1.0 } else { scale };
+        let at = |k: usize| entries[k] * if k.is_multiple_of(2) { 1.0 } else { scale };
         let (diagonal, off) = ([at(0), at(1), at(2)], [at(3), at(4), at(5)]);
         let matrix = Matrix3::new(
             diagonal[0], off[2], off[1], off[2], diagonal[1], off[0], off[1], off[0], diagonal[2],

@@ -53,10 +53,11 @@ pub(super) fn check_tool_shape(
 /// Height of the tool at first contact with the tissue of a session \[m\], for a level surface.
 #[must_use]
 pub fn contact_m(config: &Config) -> f64 {
-    match config.tissue.starts_with("wall:") {
+    let home_m = match config.tissue.starts_with("wall:") {
         true => palpate_slave::robot::environment::WALL_Z_M,
         false => config.master.predict.tool_radius_m,
-    }
+    };
+    home_m + config.tissue_height_m
 }
 
 /// Loads a scene as [`load_scene`] does, with the ball that touches it in a session.

@@ -126,7 +126,7 @@ pub(super) fn twin(
     if recording.fact(TWIN_TABLE) != Some("yes") || !config.coupling.needs_twin() {
         return Ok(lab::predictor(config, None)?);
     }
-    let scene = lab::load_scene(&config.twin, "twin")?;
+    let scene = lab::scene_with_tool(config, &config.twin, "twin")?;
     let table = table_cache::cached(&scene).unwrap_or_default();
     let table = table.ok_or_else(|| ReplayError::Table {
         scene: config.twin.clone(),

@@ -37,7 +37,7 @@ params! {
         /// Name of the procedure.
         pub name: String = "procedure".into(),
         /// Radius of the tool's ball \[m\].
-        pub tool_radius_m: f64 = 0.004 => (5e-4..=0.05),
+        pub tool_radius_m: f64 = 0.004 => (5e-4..=0.1),
         /// Height of the ball above the surface between two places \[m\].
         pub clearance_m: f64 = 0.004 => (0.0..=0.1),
         /// Mean speed of travel \[m/s\].

@@ -9,9 +9,8 @@
 //!
 //! Step: `step` is one tick, `tool_path` the motion of tools within it, `chunks` the work on chunks of cells,
 //! `leapfrog` the integration of nodes. `mass_scaling` limits the step of squeezed cells, `collapse` detects those that
-//! broke. `coupled_inertia`
-//! integrates stiff cells linearly implicitly with the factor in `cholesky`. `friction` and `jaws` are parts
-//! of the contact; `estimate` computes mesh error and slope of a force. `edit` changes stiffness, `state` is
+//! broke. `coupled_inertia` integrates stiff cells linearly implicitly with the factor in `cholesky`. `friction`, `jaws`,
+//! `surface_waves` and `contact_lag` are parts of the contact; `estimate` computes mesh error and slope of a force. `edit` changes stiffness, `state` is
 //! the content of a snapshot.
 //!
 //! Internally, lengths are divided by the shortest edge, stresses by the largest shear modulus, densities by
@@ -44,6 +43,7 @@ mod simd;
 mod skin;
 mod state;
 mod step;
+mod surface_waves;
 #[cfg(test)]
 mod tests;
 mod tool_path;

@@ -13,10 +13,8 @@
 //! same weights, so that its power on both sides is equal. Weights by pressure would be Coulomb's law at
 //! every point, and an elastic body then has no steady slide. Waves of the size of a cell grow from rounding
 //! (Adams 1995; measured: the force fluctuates by a third at a coefficient of 0.4). A mean over the contact
-//! is a non-local law (Oden and Martins 1985); alone, it slides steadily up to a coefficient of about 0.5. Dashpots
-//! between the points and their mean velocity absorb the waves, as those of a boundary do (Lysmer and Kuhlemeyer 1969).
-//! They exert no force on the tool, none on tissue at rest, and do not change the limit of friction. Measured at
-//! coefficients to 1: the force fluctuates by 1.5 % of the normal force, and by 10 % without them.
+//! is a non-local law (Oden and Martins 1985); alone, it slides steadily up to a coefficient of about 0.5, and with the
+//! dashpots of `surface_waves` up to 1.
 
 use super::ExplicitParams;
 use super::contact_lag::ContactViscosity;
@@ -40,12 +38,6 @@ pub(super) const DEPTH_MAX_RATIO: f64 = 4.0;
 /// times [`ExplicitParams::contact_stiffness`] shear moduli of the top, times its area at rest.
 pub(super) const AREA_MAX_RATIO: f64 = 16.0;
 
-/// Damping of the touched surface, over the impedance of shear waves in the softest touched cell. Waves still grow with
-/// half of it at a coefficient of 1, and with five of it the dashpots themselves shake cells (measured: 0.5 % sideways).
-const CALMING_RATIO: f32 = 2.0;
-/// Largest change of a velocity by the dashpots in a step, over the velocity, for the lumped mass of the surface.
-const CALMING_MAX: f32 = 0.5;
-
 /// Face that may be touched.
 #[derive(Debug, Clone)]
 pub(super) struct Face {
@@ -68,8 +60,8 @@ pub(super) struct Face {
     /// Step class of its grid's top.
     pub(super) class: usize,
     /// Mass of half of the cell below, and impedance of shear waves there, per area.
-    mass: f32,
-    impedance: f32,
+    pub(super) mass: f32,
+    pub(super) impedance: f32,
 }
 
 /// Rounded rod, without units; a sphere if both ends coincide.
@@ -145,11 +137,11 @@ pub(super) struct ToolContact {
 /// Face that a tool touches, with its weights in friction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TouchedFace {
-    face: u32,
+    pub(super) face: u32,
     /// Number of sub-steps for which it acts now, 0 if it is not due.
-    count: f32,
+    pub(super) count: f32,
     /// As [`FaceLoads::friction_weights`] and [`FaceLoads::moment`].
-    friction_weights: [f32; 4],
+    pub(super) friction_weights: [f32; 4],
     moment: [f32; 3],
 }
 
@@ -332,44 +324,6 @@ impl Skin {
         }
     }
 
-    /// Adds the impulses of dashpots between the touched points and their mean velocity, once all touched faces are due.
-    /// Returns the energy that they dissipate.
-    pub(super) fn calm(
-        &self,
-        touches: &[TouchedFace],
-        due: &DueForces,
-        mean: [f32; 3],
-        motions: &mut [Motion],
-    ) -> f64 {
-        let count = touches.iter().fold(0.0_f32, |a, touch| a.max(touch.count));
-        if count == 0.0 || touches.iter().any(|touch| touch.count == 0.0) {
-            return 0.0;
-        }
-        let time = count * f32::of(due.dt);
-        // one number for all, so that their forces sum to zero
-        let damping = touches.iter().fold(f32::MAX, |least, touch| {
-            let face = &self.faces[touch.face as usize];
-            least.min((CALMING_RATIO * face.impedance).min(CALMING_MAX * face.mass / time))
-        });
-        let mut power = 0.0_f64;
-        for touch in touches {
-            let face = &self.faces[touch.face as usize];
-            let motion = &mut motions[face.grid as usize];
-            let v = &motion.v;
-            let corners = [0, 1, 2, 3].map(|corner| {
-                let node = face.nodes[corner] as usize;
-                let own = damping * touch.friction_weights[corner];
-                [0, 1, 2].map(|axis| {
-                    let apart = v[axis][node] - mean[axis];
-                    power += f64::from(own * apart * apart);
-                    -own * apart
-                })
-            });
-            add_impulses(face, due.weight * count, &corners, motion);
-        }
-        power * f64::from(time)
-    }
-
     /// Returns the contact stiffness of every node with tools everywhere, times the square of its step.
     pub(super) fn contact_stiffness(&self, grids: &[Grid]) -> Vec<Vec<f32>> {
         let mut node_stiffness: Vec<Vec<f32>> =
@@ -462,7 +416,7 @@ fn corner_offsets(face: &Face, u: &[Vec<f32>; 3], from: &[f32; 3]) -> [[f32; 3];
     corners
 }
 
-fn add_impulses(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
+pub(super) fn add_impulses(face: &Face, weight: f32, forces: &[[f32; 3]; 4], motion: &mut Motion) {
     for (&node, force) in face.nodes.iter().zip(forces) {
         for (f, force) in motion.f.iter_mut().zip(force) {
             f[node as usize] += force * weight;

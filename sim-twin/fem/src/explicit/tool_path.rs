@@ -102,7 +102,7 @@ impl ExplicitTissue {
                 model
                     .skin
                     .apply_friction(touches, due, on_tool, motions, &mut contact);
-                let heat = model.skin.calm(touches, due, contact.velocity, motions);
+                let heat = model.skin.absorb_waves(touches, due, motions);
                 self.state.tools[index].friction_spring.dissipated += heat;
             } else {
                 self.state.tools[index].friction_spring.release();

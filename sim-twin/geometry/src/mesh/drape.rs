@@ -288,11 +288,13 @@ pub fn drape_scaled(lattice: &Lattice, form: &DrapeSphere) -> Result<Lattice, De
     let damping_nspm = links().map(|link| link.damping_nspm).fold(0.0, f64::max);
     let masses_kg = lattice.atoms.iter().filter(|atom| !atom.fixed);
     let lightest_kg = masses_kg.map(|atom| atom.mass_kg).fold(f64::MAX, f64::min);
+    // springs without damping stay so
+    let factor = |of: f64, largest: f64| if largest > 0.0 { of / largest } else { 1.0 };
     let scale = DataScale {
         length: 1.0 / lattice_check::longest_edge_m(lattice),
-        stiffness: HOME_NPM / stiffest_npm,
-        damping: HOME_NSPM / damping_nspm,
-        mass: MASS_KG / lightest_kg,
+        stiffness: factor(HOME_NPM, stiffest_npm),
+        damping: factor(HOME_NSPM, damping_nspm),
+        mass: factor(MASS_KG, lightest_kg),
     };
     let form = DrapeSphere {
         center_m: form.center_m * scale.length,

@@ -132,6 +132,8 @@ impl MaterialText {
 
     fn viscosity(&self, field: &str) -> Result<Viscosity, SceneError> {
         let alone = match (self.relaxing_share, self.relaxing_time_s) {
+            // the former way to say that nothing relaxes
+            (Some(0.0), Some(_)) => Vec::new(),
             (Some(share), Some(time_s)) => vec![[share, time_s]],
             (None, None) => Vec::new(),
             _ => {
@@ -140,14 +142,16 @@ impl MaterialText {
                 return Err(field_error(name, "alone", expected));
             }
         };
-        let pairs = match &self.relaxing {
+        let mut pairs = match &self.relaxing {
             Some(_) if !alone.is_empty() => {
                 let expected = "either `relaxing` or `relaxing_share` with `relaxing_time_s`";
                 return Err(field_error(format!("{field}.relaxing"), "twice", expected));
             }
-            Some(pairs) => pairs,
-            None => &alone,
+            Some(pairs) => pairs.clone(),
+            None => alone,
         };
+        // cells that two materials share pair their branches, the slowest first
+        pairs.sort_by(|a, b| b[1].total_cmp(&a[1]));
         let branches = pairs.iter();
         let branches = branches.map(|&[share, time_s]| RelaxingShare { share, time_s });
         let series = Viscosity::of_branches(&branches.collect::<Vec<_>>())

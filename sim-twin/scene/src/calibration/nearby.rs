@@ -159,6 +159,7 @@ impl NearbyMaps {
                 }
             }
             knot.doubt = knot.doubt.max(0.0);
+            knot.contact_share = knot.contact_share.clamp(0.0, 1.0);
             knot.slope = knot
                 .slope
                 .map(|slope| slope.clamp(*SLOPE.start(), *SLOPE.end()));

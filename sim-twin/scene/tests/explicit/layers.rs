@@ -24,16 +24,20 @@ fn the_default_twin_is_near_the_offline_truth_of_its_layers() {
 
 /// Small block of two layers and what is added to it; `method` is the solver and `top` the law of its upper layer.
 fn small(method: &str, top: &str, more: &str) -> Scene {
+    load(&text(method, top, more)).expect("a scene")
+}
+
+/// Text of that block.
+fn text(method: &str, top: &str, more: &str) -> String {
     let explicit = "substeps_max = 12\nstiff = \"mass\"\nfine_depth_m = 0.012\n";
     let implicit = "method = \"implicit\"\nfine_depth_m = 0.006\n";
     let own = if method == "fem" { explicit } else { implicit };
-    let text = format!(
+    format!(
         "name = \"own\"\n[block]\nsize_m = [0.06, 0.06, 0.024]\ncell_m = 0.0015\nlevels = 2\n{own}\
          fine_half_m = [0.012, 0.012]\ndamping_per_s = 30.0\n\
          [[layer]]\nyoung_pa = 12000.0\nthickness_m = 0.003\n{top}[[layer]]\nyoung_pa = 4000.0\n{more}\
          [tool]\nradius_m = 0.007\nstiffness_npm = 1e5\n"
-    );
-    load(&text).expect("a scene")
+    )
 }
 
 const PRESS: BallPress = BallPress {
@@ -52,6 +56,22 @@ fn force_n(scene: &Scene) -> f64 {
 fn truth_n(scene: &Scene) -> f64 {
     let found = scene.press_truth(&PRESS, PressMotion::Slow);
     found.expect("an equilibrium").expect("a block").force_n
+}
+
+/// The law of both layers is that of the block: the same bits from the live model and the axial truth.
+#[test]
+fn the_law_of_every_layer_is_as_good_as_that_of_the_block() {
+    let law = "law = \"yeoh\"\nyeoh = [8.0, 20.0]\n";
+    let scene = |of_block: &str, of_layers: &str| {
+        let mut text = text("fem", of_layers, "");
+        text = text.replace("[block]\n", &format!("[block]\n{of_block}"));
+        let bottom = "[[layer]]\nyoung_pa = 4000.0\n";
+        load(&text.replace(bottom, &format!("{bottom}{of_layers}"))).expect("a scene")
+    };
+    let forces = |scene: &Scene| [force_n(scene), truth_n(scene)];
+    let of_layers = forces(&scene("", law));
+    assert_eq!(of_layers, forces(&scene(law, "")));
+    assert_ne!(of_layers, forces(&scene("", "")));
 }
 
 #[test]

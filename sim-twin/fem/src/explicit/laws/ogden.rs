@@ -83,14 +83,13 @@ impl<const N: usize> SimdLaw for Ogden<N> {
             let inverse = 1.0 / c[k];
             let n = axes.vectors[k];
             // F n, scaled by the principal stress
-            let mut along = [0.0; 3];
-            for i in 0..3 {
+            let along = [0, 1, 2].map(|i| {
                 let turned = at.f[i].mul_add(n[0], at.f[3 + i].mul_add(n[1], at.f[6 + i] * n[2]));
-                along[i] = mu * t[k] * inverse * turned;
-            }
-            for a in 0..3 {
-                for i in 0..3 {
-                    out[3 * a + i] = along[i].mul_add(n[a], out[3 * a + i]);
+                mu * t[k] * inverse * turned
+            });
+            for (to, n) in out.chunks_exact_mut(3).zip(n) {
+                for (to, along) in to.iter_mut().zip(along) {
+                    *to = along.mul_add(n, *to);
                 }
             }
             let own = (u[k].mul_add(1.0 / 3.0, all) - t[k]) * inverse;
