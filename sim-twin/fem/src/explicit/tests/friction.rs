@@ -121,14 +121,7 @@ fn slide(friction: f64, levels: usize) -> (Vec3, Vec3, ExplicitTissue) {
 #[test]
 fn a_slow_slide_has_a_steady_force() {
     // finer cells fluttered more: at 1 by 8 % along x, and the mean was 0.37 of the normal force
-    for (friction, levels) in [
-        (0.2, 4),
-        (FRICTION, 4),
-        (0.5, 3),
-        (0.5, 4),
-        (1.0, 3),
-        (1.0, 4),
-    ] {
+    for (friction, levels) in [(0.2, 4), (0.5, 3), (1.0, 3), (1.0, 4)] {
         let (mean_n, ripple, tissue) = slide(friction, levels);
         assert!(ripple.amax() < 0.02, "{friction} {levels}: {ripple}");
         // the normal of the contact leans with the force, which does not reach the limit along x alone
