@@ -148,7 +148,12 @@ fn elastic_reference_presses_miss_no_goal_but_the_known_ones() {
 
 #[test]
 fn viscous_reference_presses_miss_no_goal_but_the_known_ones() {
-    judge(|case| VISCOUS.contains(&case.scene.name.as_str()));
+    // the sine of 1 Hz on `kelvin-voigt` takes 50 s
+    let is_long = |case: &ReferenceCase| {
+        let slow = matches!(case.motion, PressMotion::Sine { frequency_hz } if frequency_hz < 2.0);
+        slow && case.scene.name == "kelvin-voigt"
+    };
+    judge(|case| VISCOUS.contains(&case.scene.name.as_str()) && !is_long(case));
 }
 
 #[test]
