@@ -2,10 +2,12 @@
 //!
 //! Source: seed-004 rows S4-54 to S4-59, and V-palp of its section 4B, whose table holds the published forces.
 
+mod command_line;
+
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Output};
 
+use command_line::{check_refused, stdout_of, text};
 use palpate_session::record;
 use palpate_transport::trace::TickRecord;
 use serde_json::Value;
@@ -15,37 +17,6 @@ const INCH_M: f64 = 0.0254;
 
 /// V-palp over the middle of an edge: heights \[in\] of a ball of 1.5 in, and the vertical forces.
 const V_PALP: [(f64, f64); 4] = [(1.4, 0.670), (1.3, 5.313), (1.2, 9.875), (1.1, 17.469)];
-
-fn palpate(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_palpate"))
-        .args(arguments)
-        .output()
-        .expect("the binary starts")
-}
-
-/// Stdout of a call that must succeed.
-fn stdout_of(arguments: &[&str]) -> String {
-    let output = palpate(arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
-    String::from_utf8(output.stdout).expect("text")
-}
-
-fn check_refused(arguments: &[&str], parts: &[&str]) {
-    let output = palpate(arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-    for part in parts {
-        assert!(
-            stderr.contains(part),
-            "{arguments:?}: no `{part}` in: {stderr}"
-        );
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
 
 /// The data set as files of one's own, in inches, in a folder.
 fn own_files(folder: &Path) -> String {

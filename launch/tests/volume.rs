@@ -2,39 +2,9 @@
 //!
 //! Source: ours; seed-001 rows LV-04, RN-02 and RN-03 through the binary.
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod command_line;
 
-fn palpate(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_palpate"))
-        .args(arguments)
-        .output()
-        .expect("the binary starts")
-}
-
-/// Stdout of a call that must succeed.
-fn stdout_of(arguments: &[&str]) -> String {
-    let output = palpate(arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
-    String::from_utf8(output.stdout).expect("text")
-}
-
-fn check_refused(arguments: &[&str], parts: &[&str]) {
-    let output = palpate(arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-    for part in parts {
-        assert!(
-            stderr.contains(part),
-            "{arguments:?}: no `{part}` in: {stderr}"
-        );
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
+use command_line::{check_refused, palpate, stdout_of, text};
 
 #[test]
 fn lv_04_phantom_is_built_and_its_files_are_models() {

@@ -1,6 +1,8 @@
 //! Parts that the integration tests in `tests/tests` share.
 
 use palpate_session::audit::{Audit, PortTraces, audit};
+use palpate_session::config::Config;
+use palpate_session::lab::VirtualSession;
 use palpate_transport::Span;
 use palpate_transport::coupling::Mode;
 use palpate_transport::trace::TickRecord;
@@ -15,6 +17,22 @@ pub const PASSIVE: [Mode; 7] = [
     Mode::Mmt,
     Mode::Auto,
 ];
+
+/// Records of both sides of a whole session in virtual time, the master's first.
+///
+/// # Panics
+/// If the session cannot be built.
+#[must_use]
+pub fn both_records(config: &Config) -> [Vec<TickRecord>; 2] {
+    let mut session = VirtualSession::new(config).expect("a valid session");
+    let mut both = [Vec::new(), Vec::new()];
+    for _ in 0..session.ticks() {
+        let step = session.step();
+        both[0].push(step.master);
+        both[1].push(step.slave);
+    }
+    both
+}
 
 /// Audits the records of both sides of a session, on one clock.
 #[must_use]

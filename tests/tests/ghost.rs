@@ -2,8 +2,7 @@
 //! tell does not take tissue away.
 
 use palpate_session::config::Config;
-use palpate_session::lab::VirtualSession;
-use palpate_tests::{audited, least_energy_j};
+use palpate_tests::{audited, both_records, least_energy_j};
 use palpate_transport::trace::TickRecord;
 
 /// Round trip of the sessions \[s\].
@@ -34,13 +33,7 @@ fn config(tissue: &str) -> Config {
 
 /// Ticks of touches of the twin, each with the time since its touch began \[s\]; fails if the channel gave energy.
 fn touches(config: &Config) -> Vec<(f64, TickRecord)> {
-    let mut session = VirtualSession::new(config).expect("valid");
-    let (mut master, mut slave) = (Vec::new(), Vec::new());
-    for _ in 0..session.ticks() {
-        let step = session.step();
-        master.push(step.master);
-        slave.push(step.slave);
-    }
+    let [master, slave] = both_records(config);
     let least_j = least_energy_j(&audited(&master, &slave));
     assert!(least_j >= -1e-9, "{least_j} J");
     let twin_n = |record: &TickRecord| record.tissue_force_n[2].abs();

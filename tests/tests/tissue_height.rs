@@ -1,8 +1,7 @@
 //! Tests of tissue that lies higher or lower than its twin: touches of the robot register it, and it is learnt there.
 
 use palpate_session::config::Config;
-use palpate_session::lab::VirtualSession;
-use palpate_tests::{audited, least_energy_j};
+use palpate_tests::{audited, both_records, least_energy_j};
 use palpate_transport::trace::TickRecord;
 
 /// Last tick of the hand in a session of 30 s with a round trip of 100 ms; fails if the channel gave energy. The hand
@@ -22,13 +21,7 @@ fn last_tick(height_m: f64, expected_m: f64, register: bool) -> TickRecord {
         script.tool_radius_m += expected_m.max(0.0);
         script.press_depth_m += (-expected_m).max(0.0);
     }
-    let mut session = VirtualSession::new(&config).expect("valid");
-    let (mut master, mut slave) = (Vec::new(), Vec::new());
-    for _ in 0..session.ticks() {
-        let step = session.step();
-        master.push(step.master);
-        slave.push(step.slave);
-    }
+    let [master, slave] = both_records(&config);
     let least_j = least_energy_j(&audited(&master, &slave));
     assert!(least_j >= -1e-9, "{height_m}: {least_j} J");
     *master.last().expect("a tick")

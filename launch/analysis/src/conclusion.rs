@@ -329,8 +329,17 @@ mod tests {
         found.next().expect("stated")
     }
 
-    /// Four fifths of the round trip are one way, with clock drift, jitter and loss; once with every frame sent, once
-    /// with a codec.
+    #[test]
+    fn note_states_how_much_higher_or_lower_the_tissue_was() {
+        for height_m in [None, Some(0.0), Some(2e-5)] {
+            assert_eq!(height_note(height_m), None);
+        }
+        for (height_m, words) in [(0.0051, "5.1 mm higher"), (-0.02, "20.0 mm lower")] {
+            let note = height_note(Some(height_m)).expect("a note");
+            assert!(note.contains(words), "{note}");
+        }
+    }
+
     /// The difference of both was stated, so tissue that was cut and glued had "0 links cut".
     #[test]
     fn issue_links_that_were_joined_again_were_not_counted_as_cut() {
@@ -350,6 +359,8 @@ mod tests {
         assert_eq!(note(0, 0, 0), None);
     }
 
+    /// Four fifths of the round trip are one way, with clock drift, jitter and loss; once with every frame sent, once
+    /// with a codec.
     #[test]
     fn every_session_checks_delays_against_their_bound() {
         for (skew_ppm, codec) in [(200.0, CodecKind::Off), (-200.0, CodecKind::Deadband)] {

@@ -457,6 +457,33 @@ mod tests {
         assert!((both[7].time_s - 0.007).abs() < 1e-12 && both.len() == 14);
     }
 
+    /// Touches of tissue that a session found higher belong to the scene at its own height.
+    #[test]
+    fn samples_are_taken_below_the_registered_surface() {
+        let samples = |height_m: f64| {
+            let slave = (0..300).map(|tick| TickRecord {
+                now_ns: 1_000_000 * tick,
+                position_m: [0.0, 0.0, 0.01001 + height_m - 2e-5 * tick as f64, 0.0],
+                ..TickRecord::default()
+            });
+            let master = TickRecord {
+                twin_height_m: height_m,
+                ..TickRecord::default()
+            };
+            let recording = Recording {
+                master: vec![master],
+                slave: slave.collect(),
+                ..Recording::default()
+            };
+            contact_samples(Path::new("made"), &recording, 0.008, 1.0).expect("a contact")
+        };
+        let (home, raised) = (samples(0.0), samples(0.02));
+        assert_eq!(home.len(), raised.len());
+        for (home, raised) in home.iter().zip(&raised) {
+            assert!((home.position_m - raised.position_m).norm() < 1e-12);
+        }
+    }
+
     #[test]
     fn a_found_lump_is_appended_to_the_scene() {
         let text = scene::scene_text("layered").expect("built in");

@@ -66,24 +66,30 @@ pub(crate) const NONLINEAR: [LawFamily; 7] = [
     LawFamily::StableNeoHookean,
     LawFamily::MooneyRivlin { second: 0.3 },
     LawFamily::Fung { growth: 2.0 },
-    LawFamily::Yeoh {
-        second: 0.8,
-        third: 0.5,
-    },
-    LawFamily::Ogden {
-        terms: [
-            OgdenTerm {
-                share: 0.6,
-                exponent: 5.0,
-            },
-            OgdenTerm {
-                share: 0.4,
-                exponent: -3.0,
-            },
-            OgdenTerm::NONE,
-        ],
-    },
+    YEOH,
+    OGDEN,
 ];
+
+/// Yeoh's law with both of its coefficients.
+pub(crate) const YEOH: LawFamily = LawFamily::Yeoh {
+    second: 0.8,
+    third: 0.5,
+};
+
+/// Ogden's law with a positive and a negative exponent.
+pub(crate) const OGDEN: LawFamily = LawFamily::Ogden {
+    terms: [
+        OgdenTerm {
+            share: 0.6,
+            exponent: 5.0,
+        },
+        OgdenTerm {
+            share: 0.4,
+            exponent: -3.0,
+        },
+        OgdenTerm::NONE,
+    ],
+};
 
 const FAMILIES: [LawFamily; 4] = [
     LawFamily::StVenantKirchhoff,

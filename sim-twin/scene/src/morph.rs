@@ -442,6 +442,18 @@ mod tests {
         block.layers[1].material = block.layers[1].material.with_law(fung).unwrap();
         let error = MorphSteps::between(&now, &other).unwrap_err().to_string();
         assert!(error.contains("laws differ"), "{error}");
+        let mut other = now.clone();
+        let SceneBody::Block(block) = &mut other.body else {
+            panic!("not a block");
+        };
+        let viscosity = Viscosity {
+            shear_pas: 10.0,
+            ..Viscosity::NONE
+        };
+        let viscous = block.layers[1].material.with_viscosity(viscosity);
+        block.layers[1].material = viscous.expect("in range");
+        let error = MorphSteps::between(&now, &other).unwrap_err().to_string();
+        assert!(error.contains("viscosities differ"), "{error}");
     }
 
     #[test]

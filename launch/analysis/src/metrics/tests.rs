@@ -308,7 +308,9 @@ fn confidence_and_share_count_in_contact_only_and_switches_are_counted() {
             record.twin_share = 1.0;
         }
     }
+    example.master.last_mut().expect("a tick").twin_height_m = 0.004;
     let (_, summary) = summary_of(&example);
+    near(summary.twin.height_m, 0.004, 1e-12);
     near(summary.twin.confidence, 0.75, 1e-9);
     near(summary.twin.twin_share, 0.25, 1e-9);
     assert!(summary.twin.switches.unwrap() >= 2);

@@ -199,6 +199,31 @@ fn an_empty_scene_gives_no_picture() {
     assert!(Camera::around(&[Vec3::zeros(), Vec3::x()], 0, 10).is_none());
 }
 
+/// The picture presses tissue that lies higher as deep as the session did.
+#[test]
+fn picture_of_the_hardest_press_follows_the_height_of_the_tissue() {
+    use palpate_session::config::Config;
+    use palpate_transport::trace::TickRecord;
+    let caption = |height_m: f64| {
+        let config = Config {
+            tissue: "sheet".into(),
+            tissue_height_m: height_m,
+            ..Config::default()
+        };
+        let record = |depth_m: f64| TickRecord {
+            position_m: [0.0, 0.0, 0.008 + height_m - depth_m, 0.0],
+            tissue_force_n: [0.0, 0.0, 200.0 * depth_m, 0.0],
+            ..TickRecord::default()
+        };
+        let slave = [0.0, 0.002, 0.004].map(record);
+        let render = super::peak_press::peak_render(&config, &slave);
+        render.expect("a press").caption
+    };
+    let home = caption(0.0);
+    assert!(!home.contains(" 0.00 N in this picture"), "{home}");
+    assert_eq!(caption(0.02), home);
+}
+
 #[test]
 fn issue_tissue_that_was_pulled_open_was_shown_whole() {
     use palpate_transport::trace::TickRecord;

@@ -142,6 +142,21 @@ mod tests {
         assert!(comparison.worst_n > 0.0);
     }
 
+    /// The robot's touches moved the twin's surface; the handle alone does not know it.
+    #[test]
+    fn registered_twin_replays_bit_identically() {
+        let mut config = config(Mode::Mmt);
+        config.tissue_height_m = 0.006;
+        let (mut recording, _) = recorded(&config);
+        let height_m = recording.master.last().expect("a tick").twin_height_m;
+        assert!(height_m > 0.001, "{height_m} m");
+        assert_eq!(again(&recording, &config).different_ticks, 0);
+        for record in &mut recording.master {
+            record.twin_height_m = 0.0;
+        }
+        assert!(again(&recording, &config).different_ticks > 0);
+    }
+
     #[test]
     fn session_without_twin_has_no_twin_replay() {
         let config = config(Mode::Wave);

@@ -110,10 +110,7 @@ fn energy_balance_closes_over_press_hold_and_release() {
         LawFamily::StableNeoHookean,
         LawFamily::MooneyRivlin { second: 0.3 },
         LawFamily::Fung { growth: 2.0 },
-        LawFamily::Yeoh {
-            second: 0.8,
-            third: 0.5,
-        },
+        crate::tests::YEOH,
     ];
     for family in families {
         let mut tissue = tissue(&block(0.1, 5), family, &ImplicitParams::default());

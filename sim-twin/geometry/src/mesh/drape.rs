@@ -288,7 +288,6 @@ pub fn drape_scaled(lattice: &Lattice, form: &DrapeSphere) -> Result<Lattice, De
     let damping_nspm = links().map(|link| link.damping_nspm).fold(0.0, f64::max);
     let masses_kg = lattice.atoms.iter().filter(|atom| !atom.fixed);
     let lightest_kg = masses_kg.map(|atom| atom.mass_kg).fold(f64::MAX, f64::min);
-    // springs without damping stay so
     let factor = |of: f64, largest: f64| if largest > 0.0 { of / largest } else { 1.0 };
     let scale = DataScale {
         length: 1.0 / lattice_check::longest_edge_m(lattice),
@@ -301,7 +300,21 @@ pub fn drape_scaled(lattice: &Lattice, form: &DrapeSphere) -> Result<Lattice, De
         radius_m: form.radius_m * scale.length,
         ..*form
     };
-    drape(&scale.apply(lattice), &form).map(|curved| scale.inverse().apply(&curved))
+    let mut flat = scale.apply(lattice);
+    // springs without damping come to rest by that of the data set, and stay without it
+    let set_damping = |lattice: &mut Lattice, damping_nspm: f64| {
+        let links = lattice.links.iter_mut();
+        links.for_each(|link| link.damping_nspm = damping_nspm);
+    };
+    let undamped = damping_nspm == 0.0;
+    if undamped {
+        set_damping(&mut flat, HOME_NSPM);
+    }
+    let mut curved = scale.inverse().apply(&drape(&flat, &form)?);
+    if undamped {
+        set_damping(&mut curved, 0.0);
+    }
+    Ok(curved)
 }
 
 /// Mass of an atom of the data set \[kg\].
@@ -394,6 +407,28 @@ mod tests {
 
     fn form() -> DrapeSphere {
         DrapeSphere::new(Vec3::new(0.0, 0.0, -1.0 - RADIUS), RADIUS)
+    }
+
+    /// A slab of any size, whose springs may lack damping, has the shape of the slab of the data set.
+    #[test]
+    fn scaled_slab_without_damping_has_the_shape_of_the_data_set() {
+        let inch = 0.0254;
+        let mut small = slab();
+        small.atoms.iter_mut().for_each(|atom| {
+            atom.position_m *= inch;
+            atom.mass_kg *= 0.1;
+        });
+        for link in &mut small.links {
+            link.damping_nspm = 0.0;
+        }
+        let sphere = DrapeSphere::new(inch * form().center_m, inch * RADIUS);
+        let scaled = drape_scaled(&small, &sphere).unwrap();
+        let plain = drape(&slab(), &form()).unwrap();
+        for (scaled, plain) in scaled.atoms.iter().zip(&plain.atoms) {
+            let apart = (scaled.position_m / inch - plain.position_m).norm();
+            assert!(apart < 1e-3, "{apart}");
+        }
+        assert!(scaled.links.iter().all(|link| link.damping_nspm == 0.0));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::*;
 use crate::Solid;
 use crate::solid::laws;
 use crate::tests::static_reference::{Press, Settings};
-use palpate_twin::law::OgdenTerm;
+use crate::tests::{OGDEN, YEOH};
 
 const RADIUS_M: f64 = 0.02;
 
@@ -14,23 +14,8 @@ const FAMILIES: [LawFamily; 7] = [
     LawFamily::StableNeoHookean,
     LawFamily::MooneyRivlin { second: 0.3 },
     LawFamily::Fung { growth: 4.0 },
-    LawFamily::Yeoh {
-        second: 0.8,
-        third: 0.5,
-    },
-    LawFamily::Ogden {
-        terms: [
-            OgdenTerm {
-                share: 0.6,
-                exponent: 5.0,
-            },
-            OgdenTerm {
-                share: 0.4,
-                exponent: -3.0,
-            },
-            OgdenTerm::NONE,
-        ],
-    },
+    YEOH,
+    OGDEN,
 ];
 
 fn grids() -> NestedGrid {
