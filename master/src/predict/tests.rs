@@ -167,9 +167,10 @@ fn issue_a_ghost_beside_an_empty_place_kept_its_force_while_the_shadow_gave_way(
     let mut predictor = TwinPredictor::new(tissue(), tissue());
     let params = PredictParams::default();
     let mut last = TwinPrediction::default();
-    for tick in 0..2500 {
+    // a slide alone keeps the force, so the hand presses deeper at its end
+    for tick in 0..3000 {
         let time_s = 1e-3 * f64::from(tick);
-        let depth_m = (0.02 * time_s).min(0.006);
+        let depth_m = (0.02 * time_s).min(0.006) + (0.01 * (time_s - 2.3)).clamp(0.0, 0.003);
         let x_m = (0.03 * (time_s - 1.0)).clamp(0.0, 0.03);
         let tool = ToolState {
             position_m: [x_m - 0.015, 0.0, 0.008 - depth_m, 0.0],
