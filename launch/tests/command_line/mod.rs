@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Output of a call of the built binary.
-fn palpate(arguments: &[&str]) -> Output {
+pub(crate) fn palpate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_palpate"))
         .args(arguments)
         .output()
